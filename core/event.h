@@ -1,0 +1,81 @@
+/* What a trace is made of: one event, and a batch of them.
+ *
+ * 1. An access (READ, WRITE, COMMIT_READ, COMMIT_WRITE) that leaves the decoder lies inside one granule: a wider one becomes
+ *    several events with one number. size is 1..8 and (addr & 7) + size <= 8.
+ * 2. Numbers never decrease inside a trace. Only the low 32 bits are in the event; rf_event_number() restores the rest.
+ * 3. COMMIT carries in size how many COMMIT_READ and COMMIT_WRITE events follow it directly; COPY is followed by exactly one
+ *    COPY_TO, and the two have one size. Such a group is never torn over two batches.
+ * 4. A thread, 0, 1, 2, ..., is an index into the trace's table of threads, a site into its table of sites; site 0 is "none".
+ * 5. Variables, locks, volatiles and other synchronisation objects each have a name space of their own: addr means what
+ *    the operation says. For FORK, JOIN and IDENTITY it is the index of the other thread.
+ */
+#ifndef RF_CORE_EVENT_H
+#define RF_CORE_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rf_op {
+#define RF_OP(name, text, kind) RF_##name,
+#include "core/ops.def"
+#undef RF_OP
+    RF_OP_COUNT
+};
+
+enum rf_op_kind { RF_ACCESS, RF_SYNC, RF_MEMORY, RF_PART, RF_RAW };
+
+static inline enum rf_op_kind rf_op_kind(enum rf_op op)
+{
+    static const unsigned char kinds[RF_OP_COUNT] = {
+#define RF_OP(name, text, kind) [RF_##name] = RF_##kind,
+#include "core/ops.def"
+#undef RF_OP
+    };
+    return (enum rf_op_kind)kinds[op];
+}
+
+/* The word for an operation in a text trace; "" if it has none. */
+static inline const char *rf_op_text(enum rf_op op)
+{
+    static const char *const texts[RF_OP_COUNT] = {
+#define RF_OP(name, text, kind) [RF_##name] = text,
+#include "core/ops.def"
+#undef RF_OP
+    };
+    return texts[op];
+}
+
+#define RF_GRANULE 8u                       /* bytes that one cell of the shadow stands for */
+#define RF_MAX_SIZE ((1u << 24) - RF_GRANULE) /* larger ranges are several events with one number */
+
+struct rf_event {
+    uint64_t addr;
+    uint32_t thread;
+    uint32_t site;
+    uint32_t number; /* low 32 bits */
+    uint32_t size : 24;
+    uint32_t op : 8; /* enum rf_op */
+};
+
+/* Variables that have a name and no address get granules of their own from here on: no user address has these bits. */
+#define RF_NAMED_BASE (UINT64_C(1) << 60)
+
+struct rf_batch {
+    const struct rf_event *events;
+    size_t count;
+    uint64_t base; /* full number of the first event (anything up to 2^32 - 1 below the largest will do) */
+    uint32_t ops;  /* bit (1 << op) is set for every op that occurs */
+};
+
+static inline uint64_t rf_event_number(const struct rf_batch *batch, const struct rf_event *event)
+{
+    return batch->base + (uint32_t)(event->number - (uint32_t)batch->base);
+}
+
+static inline bool rf_op_writes(enum rf_op op)
+{
+    return op == RF_WRITE || op == RF_COMMIT_WRITE || op == RF_FREE;
+}
+
+#endif
