@@ -1,41 +1,146 @@
 # redflag: build, test, install. `make help` lists the targets.
+#
+# 1. Files are found by wildcard: a new source, unit test (tests/unit/test_*.c), shell test (tests/cli/*.sh) or fuzz target
+#    (tests/fuzz/fuzz_*.c) needs no line here.
+# 2. Everything that is built lies under $(B); two builds with different flags use two directories: make CC=clang B=build/clang
+# 3. $(B)/flags remembers the compiler and its flags, so that changing either rebuilds instead of mixing objects.
 
-PREFIX ?= /usr/local
 B := build
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+VERSION := $(shell cat VERSION)
 
-CC ?= gcc
-PKGS := libzstd libxxhash
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 CFLAGS ?= -O2 -g
+SANITIZE ?=
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
-RF_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(CFLAGS) $(shell pkg-config --cflags $(PKGS))
-RF_LIBS = $(shell pkg-config --libs $(PKGS)) -lpthread -lm
 
-ROOMS := core trace replay report
-SRCS := $(wildcard $(ROOMS:%=%/*.c))
-OBJS := $(SRCS:%.c=$(B)/obj/%.o)
-CLI := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
-UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
+# pkg-config runs once, and only when something is compiled: on a fresh machine it is not there before scripts/setup ran.
+PKGS := libzstd libxxhash
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)))$(PKG_LIBS)
+RF_CFLAGS = -std=c11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -I. $(WARN) $(CFLAGS) \
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(PKG_CFLAGS)
+RF_LIBS = $(PKG_LIBS) -lpthread -lm
+TEST_LIBS := -lcmocka -ljansson
 
-all: $(B)/redflag
+# The engine is every room that lives neither in the user's process nor on the command line.
+ENGINE := core detect sync shadow sample trace report replay
+LIB := $(B)/libredflag.a
+LIB_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(ENGINE:%=%/*.c)))
+CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
+UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
+C_FILES = $(wildcard $(foreach room,$(ENGINE) cli tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
 
-$(B)/obj/%.o: %.c
+all: $(B)/redflag $(LIB)
+
+$(LIB_OBJS) $(CLI_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/redflag: $(CLI) $(OBJS)
+# From nothing each time: an archive that is only added to would keep the object of a source that was removed.
+$(LIB): $(LIB_OBJS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/redflag: $(CLI_OBJS) $(LIB)
 	$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(RF_LIBS)
 
-$(B)/tests/%: tests/unit/%.c $(OBJS)
+$(UNIT): $(B)/tests/%: tests/unit/%.c $(LIB) $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(OBJS) $(RF_LIBS) -lcmocka
+	$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB) $(RF_LIBS) $(TEST_LIBS)
+
+$(FUZZERS): $(B)/fuzzers/%: tests/fuzz/%.c $(LIB) $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(RF_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB) $(RF_LIBS)
+
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$FLAGS" | cmp -s - $@ || printf '%s\n' "$$FLAGS" >$@
+$(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(LDFLAGS)
+
+##   all            the command $(B)/redflag and the library $(LIB); it runs from the tree
+##   demo           a race found on your terminal, in seconds
+##   check          every test: both compilers, sanitizers, command line, fuzzing, man pages, scripts
+##   unit           the unit tests alone
+##   fuzz           each fuzz target for FUZZ_SECONDS (60)
+##   bench-offline  how fast recorded traces are analysed
+##   lint           clang-tidy over all sources
+##   format         clang-format over all sources
+##   setup          install the Debian packages that are missing (demo, check, fuzz, lint and format do it themselves)
+##   install        into DESTDIR and PREFIX (/usr/local); uninstall takes the same away
+##   clean          remove $(B)
+##   Settings: B=DIRECTORY CC=gcc|clang CFLAGS=... SANITIZE=address,undefined
+help:
+	@sed -n 's/^## //p' Makefile | sed 's|$$(LIB)|$(LIB)|; s|$$(B)|$(B)|'
+
+setup:
+	@scripts/setup build check
+
+demo:
+	@scripts/setup build
+	@$(MAKE) --no-print-directory all
+	@REDFLAG=$(B)/redflag scripts/demo
+
+tests: $(UNIT)
 
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
 
-check: all unit
+check:
+	@scripts/setup build check
+	@B=$(B) scripts/check
+
+fuzzers: $(FUZZERS)
+
+fuzz:
+	@scripts/setup build check
+	@$(MAKE) --no-print-directory fuzzers B=$(B)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
+	@set -e; for f in $(FUZZERS:$(B)/%=$(B)/fuzz/%); do scripts/fuzz $(FUZZ_SECONDS) $$f; done
+
+bench-offline: all
+	@B=$(B) REDFLAG=$(B)/redflag bench/offline.sh
+
+lint:
+	@scripts/setup build check lint
+	@printf '%s\n' $(filter %.c,$(C_FILES)) | xargs -P "$$(nproc)" -I FILE clang-tidy --quiet FILE -- $(RF_CFLAGS)
+	@echo "lint: $(words $(filter %.c,$(C_FILES))) sources are clean"
+
+format:
+	@scripts/setup lint
+	clang-format -i $(C_FILES)
+
+BIN_DIR = $(DESTDIR)$(PREFIX)/bin
+LIB_DIR = $(DESTDIR)$(PREFIX)/lib
+INCLUDE_DIR = $(DESTDIR)$(PREFIX)/include/redflag
+MAN_DIR = $(DESTDIR)$(PREFIX)/share/man/man1
+DOC_DIR = $(DESTDIR)$(PREFIX)/share/doc/redflag
+MAN_PAGES = $(wildcard doc/man/*.1)
+
+install: all
+	install -d $(BIN_DIR) $(LIB_DIR)/pkgconfig $(MAN_DIR) $(DOC_DIR)/examples
+	install -m 755 $(B)/redflag $(BIN_DIR)
+	install -m 644 $(LIB) $(LIB_DIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' redflag.pc.in >$(LIB_DIR)/pkgconfig/redflag.pc
+	set -e; for f in $(wildcard $(foreach room,$(ENGINE),$(room)/*.h $(room)/*.def $(room)/*.inc)); do \
+		install -D -m 644 $$f $(INCLUDE_DIR)/$$f; done
+	install -m 644 $(MAN_PAGES) $(MAN_DIR)
+	install -m 644 $(wildcard README.md NEWS LICENSE doc/*.md) $(DOC_DIR)
+	install -m 644 $(wildcard examples/*.std) $(DOC_DIR)/examples
+
+uninstall:
+	rm -f $(BIN_DIR)/redflag $(LIB_DIR)/libredflag.a $(LIB_DIR)/pkgconfig/redflag.pc
+	rm -f $(MAN_PAGES:doc/man/%=$(MAN_DIR)/%)
+	rm -rf $(INCLUDE_DIR) $(DOC_DIR)
 
 clean:
 	rm -rf $(B)
 
-.PHONY: all unit check clean
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+FORCE:
+.PHONY: FORCE all help setup demo tests unit check fuzzers fuzz bench-offline lint format install uninstall clean
+.DELETE_ON_ERROR:
+-include $(LIB_OBJS:.o=.d) $(CLI_OBJS:.o=.d) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
