@@ -1,0 +1,73 @@
+#!/bin/sh
+# make install: the tree is complete, a program built with pkg-config reads a trace, DESTDIR is not remembered, and uninstall
+# leaves nothing behind. REDFLAG names the command inside the build directory to install from.
+set -eu
+cd "$(dirname "$0")/../.."
+build=$(dirname "$REDFLAG")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR PREFIX
+
+fail() {
+    echo "install: $1" >&2
+    exit 1
+}
+
+prefix=$scratch/prefix
+make --no-print-directory B="$build" PREFIX="$prefix" install
+for file in bin/redflag lib/libredflag.a lib/pkgconfig/redflag.pc share/man/man1/redflag.1 share/doc/redflag/LICENSE \
+    include/redflag/core/event.h include/redflag/core/ops.def include/redflag/trace/trace.h; do
+    [ -s "$prefix/$file" ] || fail "$file is missing"
+done
+[ "$("$prefix/bin/redflag" --version)" = "redflag $(cat VERSION)" ] || fail "bin/redflag --version is not $(cat VERSION)"
+
+cat >"$scratch/count.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include "trace/trace.h"
+
+int main(int argc, char **argv)
+{
+    char *error = NULL;
+    struct rf_reader *reader = argc == 2 ? rf_reader_open(argv[1], RF_FORMAT_AUTO, &error) : NULL;
+    if (!reader) {
+        fprintf(stderr, "%s\n", error ? error : "usage: count TRACE");
+        free(error);
+        return 2;
+    }
+    size_t events = 0;
+    struct rf_batch batch;
+    enum rf_trace_status status;
+    while ((status = rf_reader_next(reader, &batch)) == RF_TRACE_MORE)
+        events += batch.count;
+    printf("%zu\n", events);
+    rf_reader_close(reader);
+    return status == RF_TRACE_END ? 0 : 1;
+}
+C
+PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+export PKG_CONFIG_PATH
+[ "$(pkg-config --modversion redflag)" = "$(cat VERSION)" ] || fail "redflag.pc has another version"
+# The words of pkg-config are the arguments.
+# shellcheck disable=SC2046
+gcc -std=c11 -Wall -Wextra -Werror -o "$scratch/count" "$scratch/count.c" $(pkg-config --cflags --libs redflag)
+expected=$(grep -c '^[a-z]' examples/bank.std)
+counted=$("$scratch/count" examples/bank.std)
+[ "$counted" = "$expected" ] || fail "the library counted $counted events in examples/bank.std, which has $expected"
+
+# Each installed header must stand on its own, with nothing but the installed tree to include from.
+(cd "$prefix/include/redflag" && find . -name '*.h') | while read -r header; do
+    printf '#include "%s"\n' "${header#./}" >"$scratch/header.c"
+    # shellcheck disable=SC2046
+    gcc -std=c11 -fsyntax-only $(pkg-config --cflags redflag) "$scratch/header.c" || fail "$header does not compile alone"
+done
+
+make --no-print-directory B="$build" PREFIX=/opt/redflag DESTDIR="$scratch/stage" install
+(cd "$prefix" && find . -type f | sort) >"$scratch/direct"
+(cd "$scratch/stage/opt/redflag" && find . -type f | sort) >"$scratch/staged"
+cmp "$scratch/direct" "$scratch/staged" || fail "DESTDIR changes what is installed"
+if grep -q "$scratch" "$scratch/stage/opt/redflag/lib/pkgconfig/redflag.pc"; then fail "redflag.pc remembers DESTDIR"; fi
+
+make --no-print-directory B="$build" PREFIX="$prefix" uninstall
+left=$(find "$prefix" -type f)
+[ -z "$left" ] || fail "uninstall left: $left"
