@@ -16,6 +16,8 @@ CC := gcc
 endif
 CFLAGS ?= -O2 -g
 SANITIZE ?=
+V ?=
+Q := $(if $(V),,@)
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there before scripts/setup ran.
@@ -40,23 +42,28 @@ all: $(B)/redflag $(LIB)
 
 $(LIB_OBJS) $(CLI_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
+	$(if $(V),,@echo "  cc    $@")
+	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
 
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
 $(LIB): $(LIB_OBJS)
 	@rm -f $@
-	ar rcs $@ $^
+	$(if $(V),,@echo "  ar    $@")
+	$(Q)ar rcs $@ $^
 
 $(B)/redflag: $(CLI_OBJS) $(LIB)
-	$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(RF_LIBS)
+	$(if $(V),,@echo "  link  $@")
+	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(RF_LIBS)
 
 $(UNIT): $(B)/tests/%: tests/unit/%.c $(LIB) $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB) $(RF_LIBS) $(TEST_LIBS)
+	$(if $(V),,@echo "  test  $@")
+	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB) $(RF_LIBS) $(TEST_LIBS)
 
 $(FUZZERS): $(B)/fuzzers/%: tests/fuzz/%.c $(LIB) $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(RF_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB) $(RF_LIBS)
+	$(if $(V),,@echo "  fuzz  $@")
+	$(Q)$(CC) $(RF_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB) $(RF_LIBS)
 
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
@@ -74,7 +81,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(LDFLAGS)
 ##   setup          install the Debian packages that are missing (demo, check, fuzz, lint and format do it themselves)
 ##   install        into DESTDIR and PREFIX (/usr/local); uninstall takes the same away
 ##   clean          remove $(B)
-##   Settings: B=DIRECTORY CC=gcc|clang CFLAGS=... SANITIZE=address,undefined
+##   Settings: B=DIRECTORY CC=gcc|clang CFLAGS=... SANITIZE=address,undefined V=1 (show the commands)
 help:
 	@sed -n 's/^## //p' Makefile | sed 's|$$(LIB)|$(LIB)|; s|$$(B)|$(B)|'
 
