@@ -1,0 +1,371 @@
+/* Happens-before by vector clocks: what every detector that orders threads shares (PACER, Algorithms 1-4, 14 and 15;
+ * Wood, Figure 2.3; AccuLock, Algorithms 4-9, 12 and 13).
+ *
+ * 1. A thread is known in clocks by a slot. Its epoch is (slot, time) with time = clock[slot] >= 1.
+ * 2. A slot changes hands only if the end of its last owner happens before the start of the next one (the forker's clock says
+ *    so). Then the two are ordered like one thread's past and future: nothing is missed, nothing is invented.
+ * 3. When a thread's time would pass the limit it goes on under a fresh slot and keeps its old entry at the limit: the same as
+ *    a fork that its parent does not survive. So no time ever wraps.
+ * 4. A slot number may pass the limit of a detector's narrow cells; `overflow` is set then, and the detector must widen its
+ *    cells before the next access.
+ * 5. With options.transactions == RF_TXN_WRITES times advance by two, and they are odd exactly inside a transaction: so an
+ *    epoch tells whether its accesses were transactional.
+ * 6. Every operation that hands knowledge on (release-like) starts a new epoch. `tick_releases` off: a lock release does not
+ *    (MultiLock-HB). `tick_acquires` on: receiving starts one, too (MultiLock-HB, Algorithms 17-19 and 24).
+ */
+#ifndef RF_CORE_ORDER_H
+#define RF_CORE_ORDER_H
+
+#include "core/clock.h"
+#include "core/detector.h"
+#include "core/map.h"
+
+struct rf_thread {
+    uint32_t index; /* the thread's number in the trace */
+    uint32_t slot;
+    rf_epoch epoch;
+    uint32_t narrow; /* the epoch in 32 bits, for detectors with narrow cells; valid while !overflow */
+    bool in_transaction;
+    bool joined;
+    struct rf_clock clock;
+};
+
+/* One object that orders threads. `released` is what an acquire receives; `readers` what only an exclusive acquire does. */
+struct rf_sync {
+    struct rf_clock released, readers;
+    struct rf_thread *last; /* who alone published `released` last, and nobody since: it need not join its own knowledge */
+};
+
+struct rf_owner {
+    uint32_t since; /* the first time of this owner in the slot */
+    uint32_t thread;
+};
+
+struct rf_slot {
+    struct rf_owner *owners;
+    uint32_t count, cap;
+    uint32_t last; /* the last time used, once the owner has ended */
+    bool spent;    /* times are used up; it has no next owner */
+};
+
+enum { RF_SPACE_LOCK, RF_SPACE_VOLATILE, RF_SPACE_SIGNAL, RF_SPACE_TRANSACTION, RF_SPACES };
+
+struct rf_order {
+    struct rf_engine *engine;
+    struct rf_thread **threads;
+    uint32_t thread_cap;
+    struct rf_slot *slots;
+    uint32_t slot_count, slot_cap;
+    uint32_t *idle; /* slots whose owner was joined */
+    uint32_t idle_count, idle_cap;
+    struct rf_map objects[RF_SPACES]; /* key -> struct rf_sync * */
+    struct rf_sync everything;        /* RF_TXN_ALL: the one object of all commits */
+    uint32_t slot_limit, time_limit;
+    uint32_t narrow_bits; /* of the time in a narrow epoch */
+    uint32_t tick;
+    bool locks_order; /* off (AccuLock): locks do not order, nor do commits, whose lock is RF_TRANSACTION_LOCK */
+    bool volatiles_order, tick_releases, tick_acquires;
+    bool overflow;
+    uint64_t clock_operations; /* O(n) ones, on synchronisation objects: Tables III and IV */
+};
+
+static inline void rf_order_init(struct rf_order *order, struct rf_engine *engine)
+{
+    memset(order, 0, sizeof *order);
+    order->engine = engine;
+    for (int i = 0; i < RF_SPACES; i++)
+        rf_map_init(&order->objects[i], engine->memory);
+    order->slot_limit = UINT32_MAX / 2; /* RF_TAG must stay free */
+    order->time_limit = UINT32_MAX - 3;
+    order->tick = engine->options->transactions == RF_TXN_WRITES ? 2 : 1;
+    order->locks_order = order->volatiles_order = order->tick_releases = true;
+}
+
+/* Narrow epochs: times below 2^time_bits, slots below 2^slot_bits. Tests may ask for less through the options. */
+static inline void rf_order_narrow(struct rf_order *order, uint32_t slot_bits, uint32_t time_bits)
+{
+    const struct rf_options *options = order->engine->options;
+    order->narrow_bits = time_bits;
+    order->slot_limit = options->slot_limit ? options->slot_limit : 1u << slot_bits;
+    order->time_limit = options->time_limit ? options->time_limit : (1u << time_bits) - 2; /* 5. adds one */
+}
+
+static inline void rf_order_widen(struct rf_order *order)
+{
+    order->slot_limit = UINT32_MAX / 2;
+    order->time_limit = UINT32_MAX - 3;
+    order->overflow = false;
+}
+
+static inline void rf_thread_refresh(struct rf_order *order, struct rf_thread *thread)
+{
+    uint32_t time = thread->clock.times[thread->slot];
+    thread->epoch = rf_epoch_make(thread->slot, time);
+    thread->narrow = order->narrow_bits ? thread->slot << order->narrow_bits | time : 0;
+}
+
+static inline void rf_slot_own(struct rf_order *order, uint32_t slot, struct rf_thread *thread, uint32_t since)
+{
+    struct rf_slot *s = &order->slots[slot];
+    s->owners = rf_grow(order->engine->memory, s->owners, &s->cap, s->count + 1, sizeof *s->owners);
+    s->owners[s->count++] = (struct rf_owner){ since, thread->index };
+    thread->slot = slot;
+    rf_clock_set(&thread->clock, order->engine->memory, slot, since);
+    rf_thread_refresh(order, thread);
+}
+
+static inline void rf_slot_fresh(struct rf_order *order, struct rf_thread *thread)
+{
+    uint32_t slot = order->slot_count++;
+    order->slots = rf_grow(order->engine->memory, order->slots, &order->slot_cap, order->slot_count, sizeof *order->slots);
+    if (slot >= order->slot_limit)
+        order->overflow = true;
+    rf_slot_own(order, slot, thread, order->tick == 2 ? 2 : 1);
+}
+
+/* Invariant 2. parent is NULL for a thread that nobody forked. */
+static inline void rf_slot_choose(struct rf_order *order, struct rf_thread *thread, const struct rf_thread *parent)
+{
+    for (uint32_t i = 0; parent && i < order->idle_count && i < 16; i++) {
+        uint32_t slot = order->idle[i];
+        const struct rf_slot *s = &order->slots[slot];
+        if (rf_clock_get(&parent->clock, slot) < s->last || s->last + 2 * order->tick >= order->time_limit)
+            continue;
+        order->idle[i] = order->idle[--order->idle_count];
+        rf_slot_own(order, slot, thread, s->last + order->tick);
+        return;
+    }
+    rf_slot_fresh(order, thread);
+}
+
+static inline struct rf_thread *rf_thread_new(struct rf_order *order, uint32_t index, const struct rf_thread *parent)
+{
+    struct rf_memory *memory = order->engine->memory;
+    order->threads = rf_grow(memory, order->threads, &order->thread_cap, (size_t)index + 1, sizeof *order->threads);
+    struct rf_thread *thread = order->threads[index] = rf_alloc(memory, sizeof *thread);
+    thread->index = index;
+    rf_slot_choose(order, thread, parent);
+    return thread;
+}
+
+static inline struct rf_thread *rf_order_thread(struct rf_order *order, uint32_t index)
+{
+    if (index < order->thread_cap && order->threads[index])
+        return order->threads[index];
+    return rf_thread_new(order, index, NULL);
+}
+
+/* Which thread an epoch belongs to. */
+static inline uint32_t rf_order_owner(const struct rf_order *order, rf_epoch epoch)
+{
+    const struct rf_slot *slot = &order->slots[rf_epoch_slot(epoch)];
+    uint32_t i = slot->count;
+    while (i > 1 && slot->owners[i - 1].since > rf_epoch_time(epoch))
+        i--;
+    return slot->owners[i - 1].thread;
+}
+
+/* Starts a new epoch (invariant 3). */
+static inline void rf_thread_tick(struct rf_order *order, struct rf_thread *thread)
+{
+    uint32_t time = thread->clock.times[thread->slot];
+    if (time + order->tick > order->time_limit) {
+        order->slots[thread->slot].spent = true;
+        rf_slot_fresh(order, thread);
+        return;
+    }
+    thread->clock.times[thread->slot] = time + order->tick;
+    rf_thread_refresh(order, thread);
+}
+
+static inline struct rf_sync *rf_order_object(struct rf_order *order, int space, uint64_t key)
+{
+    uint64_t *place = rf_map_at(&order->objects[space], key);
+    if (!*place)
+        *place = (uint64_t)(uintptr_t)rf_alloc(order->engine->memory, sizeof(struct rf_sync));
+    return (struct rf_sync *)(uintptr_t)*place;
+}
+
+static inline void rf_order_forget(struct rf_order *order, int space, uint64_t key)
+{
+    uint64_t *place = rf_map_find(&order->objects[space], key);
+    if (!place)
+        return;
+    struct rf_sync *sync = (struct rf_sync *)(uintptr_t)*place;
+    rf_clock_end(&sync->released, order->engine->memory);
+    rf_clock_end(&sync->readers, order->engine->memory);
+    rf_free(order->engine->memory, sync, sizeof *sync);
+    rf_map_remove(&order->objects[space], key);
+}
+
+static inline void rf_order_receive(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync)
+{
+    if (sync->last != thread && sync->released.len) {
+        order->clock_operations++;
+        rf_clock_join(&thread->clock, order->engine->memory, &sync->released);
+    }
+    if (order->tick_acquires)
+        rf_thread_tick(order, thread);
+}
+
+/* The object holds what was published before, as well: several threads may have published (volatiles, signals). */
+static inline void rf_order_publish(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync)
+{
+    order->clock_operations++;
+    sync->last = sync->released.len && sync->last != thread ? NULL : thread;
+    rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
+    rf_thread_tick(order, thread);
+}
+
+static inline void rf_order_acquire(struct rf_order *order, struct rf_thread *thread, uint64_t key, bool exclusive)
+{
+    if (!order->locks_order)
+        return;
+    struct rf_sync *sync = rf_order_object(order, RF_SPACE_LOCK, key);
+    rf_order_receive(order, thread, sync);
+    if (exclusive && sync->readers.len) {
+        order->clock_operations++;
+        rf_clock_join(&thread->clock, order->engine->memory, &sync->readers);
+    }
+}
+
+static inline void rf_order_release(struct rf_order *order, struct rf_thread *thread, uint64_t key, bool exclusive)
+{
+    if (order->locks_order) {
+        struct rf_sync *sync = rf_order_object(order, RF_SPACE_LOCK, key);
+        order->clock_operations++;
+        if (exclusive) {
+            /* Algorithm 2 copies. The holder received all that the lock knew, so joining is the same; and in a trace that
+             * releases a lock nobody holds, it still means that every release comes before every later acquire. */
+            rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
+            rf_clock_clear(&sync->readers);
+            sync->last = thread;
+        } else {
+            rf_clock_join(&sync->readers, order->engine->memory, &thread->clock);
+        }
+    }
+    if (order->tick_releases)
+        rf_thread_tick(order, thread);
+}
+
+static inline void rf_order_fork(struct rf_order *order, struct rf_thread *parent, uint32_t index)
+{
+    struct rf_thread *child = index < order->thread_cap ? order->threads[index] : NULL;
+    if (!child)
+        child = rf_thread_new(order, index, parent);
+    uint32_t own = child->clock.times[child->slot];
+    order->clock_operations++;
+    rf_clock_join(&child->clock, order->engine->memory, &parent->clock);
+    child->clock.times[child->slot] = own; /* a reused slot: the parent knows it up to its last owner's end, which is less */
+    rf_thread_refresh(order, child);
+    rf_thread_tick(order, parent);
+}
+
+static inline void rf_order_join(struct rf_order *order, struct rf_thread *thread, uint32_t index)
+{
+    struct rf_thread *child = rf_order_thread(order, index);
+    order->clock_operations++;
+    rf_clock_join(&thread->clock, order->engine->memory, &child->clock);
+    if (!child->joined && child != thread) {
+        child->joined = true;
+        order->slots[child->slot].last = child->clock.times[child->slot];
+        order->idle = rf_grow(order->engine->memory, order->idle, &order->idle_cap, order->idle_count + 1, sizeof *order->idle);
+        order->idle[order->idle_count++] = child->slot;
+    }
+    if (order->tick_acquires)
+        rf_thread_tick(order, thread);
+}
+
+/* The object through which a commit hands over what it knows of one variable. */
+static inline struct rf_sync *rf_order_transaction(struct rf_order *order, uint64_t addr)
+{
+    if (order->engine->options->transactions == RF_TXN_ALL)
+        return &order->everything;
+    return rf_order_object(order, RF_SPACE_TRANSACTION, addr);
+}
+
+static inline void rf_order_commit_begin(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event)
+{
+    bool writes = order->engine->options->transactions == RF_TXN_WRITES;
+    for (uint32_t i = 1; order->locks_order && i <= event->size; i++)
+        if (!writes || event[i].op == RF_COMMIT_READ) /* W and R' meet: only what this one reads orders it */
+            rf_order_receive(order, thread, rf_order_transaction(order, event[i].addr));
+    thread->in_transaction = true;
+    if (writes) {
+        rf_thread_tick(order, thread);
+        thread->clock.times[thread->slot]++; /* invariant 5; the limit leaves room */
+        rf_thread_refresh(order, thread);
+    }
+}
+
+static inline void rf_order_commit_end(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event)
+{
+    bool writes = order->engine->options->transactions == RF_TXN_WRITES;
+    for (uint32_t i = 1; order->locks_order && i <= event->size; i++) {
+        if (writes && event[i].op != RF_COMMIT_WRITE)
+            continue;
+        struct rf_sync *sync = rf_order_transaction(order, event[i].addr);
+        order->clock_operations++;
+        sync->last = NULL;
+        rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
+    }
+    thread->in_transaction = false;
+    if (writes)
+        thread->clock.times[thread->slot]--; /* even again; the tick makes it new */
+    if (order->tick_releases)
+        rf_thread_tick(order, thread);
+    else
+        rf_thread_refresh(order, thread);
+}
+
+/* Two accesses inside transactions are never a race, ordered or not; under RF_TXN_WRITES they may be unordered. */
+static inline bool rf_order_exempt(const struct rf_order *order, const struct rf_thread *thread, rf_epoch earlier)
+{
+    return order->tick == 2 && thread->in_transaction && (earlier & 1);
+}
+
+static inline void rf_order_sync(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event)
+{
+    switch ((enum rf_op)event->op) {
+    case RF_ACQUIRE:
+    case RF_READ_ACQUIRE:
+        rf_order_acquire(order, thread, event->addr, event->op == RF_ACQUIRE);
+        break;
+    case RF_RELEASE:
+    case RF_READ_RELEASE:
+        rf_order_release(order, thread, event->addr, event->op == RF_RELEASE);
+        break;
+    case RF_FORK:
+        rf_order_fork(order, thread, (uint32_t)event->addr);
+        break;
+    case RF_JOIN:
+        rf_order_join(order, thread, (uint32_t)event->addr);
+        break;
+    case RF_VOLATILE_READ:
+        if (order->volatiles_order)
+            rf_order_receive(order, thread, rf_order_object(order, RF_SPACE_VOLATILE, event->addr));
+        break;
+    case RF_VOLATILE_WRITE:
+        if (order->volatiles_order)
+            rf_order_publish(order, thread, rf_order_object(order, RF_SPACE_VOLATILE, event->addr));
+        else if (order->tick_releases)
+            rf_thread_tick(order, thread);
+        break;
+    case RF_WAIT:
+        rf_order_receive(order, thread, rf_order_object(order, RF_SPACE_SIGNAL, event->addr));
+        break;
+    case RF_SIGNAL:
+        rf_order_publish(order, thread, rf_order_object(order, RF_SPACE_SIGNAL, event->addr));
+        break;
+    case RF_FORGET:
+        rf_order_forget(order, RF_SPACE_SIGNAL, event->addr);
+        break;
+    case RF_COMMIT:
+        rf_order_commit_begin(order, thread, event);
+        break;
+    default:
+        break;
+    }
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* FastTrack, as Wood's thesis states it in section 5.2: the last read also holds the last write.
+ *
+ * 1. All writes so far, and all reads before the last write, happen before W or in W.           (Wood, Invariant 1)
+ * 2. If R is a set of epochs, every access so far happens before one of them.                   (Invariant 2)
+ * 3. If R is one epoch, every access so far happens before it or in it.                         (Invariant 3)
+ *    So a check against R alone suffices wherever R is one epoch that happens before now.
+ * All three hold until the first race on the variable; after it the history goes on as if the access had been allowed.
+ *
+ * The history is one word, W in its upper half and R in its lower; each rule reads it once and replaces it at most once, so that a
+ * policy can make the step atomic with one compare-and-swap. detect/fasttrack.inc holds the rules; they exist here for narrow words (two epochs of 32 bits) and for
+ * wide ones (of 64), which take over when a program has more threads, or longer-lived ones, than narrow epochs can name.
+ */
+#ifndef RF_DETECT_FASTTRACK_H
+#define RF_DETECT_FASTTRACK_H
+
+#include "core/order.h"
+
+/* A narrow epoch: the tag that makes it a reference to a read map, 11 bits of slot, 20 bits of time. */
+#define FT_SLOT_BITS 11
+#define FT_TIME_BITS 20
+
+/* Who has read since the last write, when several have without order: a small hash table by slot. With slots 0 to n-1 and
+ * room for n every reader is found at once. */
+struct ft_reader {
+    uint32_t slot_plus_1, time, note;
+};
+
+struct ft_map {
+    uint32_t count, cap; /* cap: a power of two */
+    uint32_t next_free;  /* in the list of unused maps */
+    struct ft_reader *readers;
+};
+
+/* How often each state is entered: AccuLock's Table III. */
+struct ft_counts {
+    uint64_t read_exclusive, read_shared;
+    uint64_t write_exclusive, write_shared;
+};
+
+struct ft {
+    struct rf_engine engine;
+    struct rf_order order;
+    struct ft_map *maps; /* [0] is not used */
+    uint32_t map_count, map_cap, free_maps;
+    struct ft_counts counts;
+};
+
+#define ft_thread rf_thread
+
+/* ---- read maps ---- */
+
+static inline uint32_t ft_map_new(struct ft *d)
+{
+    uint32_t map = d->free_maps;
+    if (map) {
+        d->free_maps = d->maps[map].next_free;
+    } else {
+        map = d->map_count ? d->map_count : 1;
+        d->map_count = map + 1;
+        d->maps = rf_grow(d->engine.memory, d->maps, &d->map_cap, d->map_count, sizeof *d->maps);
+    }
+    struct ft_map *m = &d->maps[map];
+    m->count = 0;
+    m->cap = 4;
+    m->readers = rf_alloc(d->engine.memory, m->cap * sizeof *m->readers);
+    return map;
+}
+
+static inline void ft_map_end(struct ft *d, uint32_t map)
+{
+    struct ft_map *m = &d->maps[map];
+    rf_free(d->engine.memory, m->readers, m->cap * sizeof *m->readers);
+    m->readers = NULL;
+    m->next_free = d->free_maps;
+    d->free_maps = map;
+}
+
+/* The place of a slot's entry, or the free place where it belongs. */
+static inline struct ft_reader *ft_map_place(const struct ft_map *m, uint32_t slot)
+{
+    uint32_t at = slot & (m->cap - 1);
+    while (m->readers[at].slot_plus_1 && m->readers[at].slot_plus_1 != slot + 1)
+        at = (at + 1) & (m->cap - 1);
+    return &m->readers[at];
+}
+
+static inline void ft_map_set(struct ft *d, uint32_t map, uint32_t slot, uint32_t time, uint32_t note)
+{
+    struct ft_map *m = &d->maps[map];
+    struct ft_reader *reader = ft_map_place(m, slot);
+    if (!reader->slot_plus_1) {
+        if (m->count == m->cap - m->cap / 8 || m->count + 1 == m->cap) { /* one place stays free, to end every search */
+            struct ft_map larger = { .count = m->count, .cap = m->cap * 2 };
+            larger.readers = rf_alloc(d->engine.memory, larger.cap * sizeof *larger.readers);
+            for (uint32_t i = 0; i < m->cap; i++)
+                if (m->readers[i].slot_plus_1)
+                    *ft_map_place(&larger, m->readers[i].slot_plus_1 - 1) = m->readers[i];
+            rf_free(d->engine.memory, m->readers, m->cap * sizeof *m->readers);
+            *m = larger;
+            reader = ft_map_place(m, slot);
+        }
+        m->count++;
+    }
+    *reader = (struct ft_reader){ slot + 1, time, note };
+}
+
+static inline uint32_t ft_map_copy(struct ft *d, uint32_t from)
+{
+    uint32_t map = ft_map_new(d);
+    for (uint32_t i = 0; i < d->maps[from].cap; i++) {
+        struct ft_reader reader = d->maps[from].readers[i];
+        if (reader.slot_plus_1)
+            ft_map_set(d, map, reader.slot_plus_1 - 1, reader.time, reader.note);
+    }
+    return map;
+}
+
+/* The first reader that does not happen before now, NULL if all do. */
+static inline const struct ft_reader *ft_map_unordered(const struct ft *d, uint32_t map, const struct rf_thread *t)
+{
+    const struct ft_map *m = &d->maps[map];
+    for (uint32_t i = 0; i < m->cap; i++) {
+        const struct ft_reader *reader = &m->readers[i];
+        if (reader->slot_plus_1 && reader->time > rf_clock_get(&t->clock, reader->slot_plus_1 - 1) &&
+            !rf_order_exempt(&d->order, t, reader->time))
+            return reader;
+    }
+    return NULL;
+}
+
+static inline bool ft_race(struct ft *d, rf_epoch earlier, uint32_t note, bool writes)
+{
+    d->engine.first = (struct rf_side){
+        .thread = rf_order_owner(&d->order, earlier), .note = note, .known = true, .writes = writes, .locks = RF_ALL_LOCKS
+    };
+    return true;
+}
+
+static inline rf_epoch ft_wide_of(uint32_t narrow)
+{
+    return rf_epoch_make(narrow >> FT_TIME_BITS, narrow & ((1u << FT_TIME_BITS) - 1));
+}
+
+#define FT(name) ft_##name
+#define FT_EPOCH uint32_t
+#define FT_WORD uint64_t
+#define FT_NOW(t) ((t)->narrow)
+#define FT_WIDE_OF(epoch) ft_wide_of(epoch)
+#include "detect/fasttrack.inc"
+
+#define FT(name) ftw_##name
+#define FT_EPOCH uint64_t
+#define FT_WORD unsigned __int128
+#define FT_NOW(t) ((t)->epoch)
+#define FT_WIDE_OF(epoch) (epoch)
+#include "detect/fasttrack.inc"
+
+static inline void ft_init(struct ft *d)
+{
+    rf_order_init(&d->order, &d->engine);
+    rf_order_narrow(&d->order, FT_SLOT_BITS, FT_TIME_BITS);
+}
+
+static inline struct rf_thread *ft_thread_at(struct ft *d, uint32_t thread)
+{
+    return rf_order_thread(&d->order, thread);
+}
+
+static inline void ft_sync(struct ft *d, struct rf_thread *t, const struct rf_event *event)
+{
+    rf_order_sync(&d->order, t, event);
+}
+
+static inline void ft_commit_end(struct ft *d, struct rf_thread *t, const struct rf_event *event)
+{
+    rf_order_commit_end(&d->order, t, event);
+}
+
+/* Narrow epochs no longer name every thread: the driver must give each cell its wide form before the next access. */
+static inline bool ft_must_widen(const struct ft *d)
+{
+    return d->order.overflow;
+}
+
+static inline bool ftw_must_widen(const struct ft *d)
+{
+    (void)d;
+    return false;
+}
+
+static inline void ft_widened(struct ft *d)
+{
+    rf_order_widen(&d->order);
+}
+
+static inline uint64_t ft_wide_word(uint32_t narrow)
+{
+    return narrow >> 31 ? RF_TAG | (narrow & INT32_MAX) : ft_wide_of(narrow);
+}
+
+static inline void ft_widen(struct ftw_cell *wide, const struct ft_cell *narrow)
+{
+    uint32_t w = (uint32_t)(narrow->word >> 32), r = (uint32_t)narrow->word;
+    wide->word = (unsigned __int128)ft_wide_word(w) << 64 | ft_wide_word(r);
+    wide->write_note = narrow->write_note;
+    wide->read_note = narrow->read_note;
+}
+
+static inline const struct rf_locksets *ft_locksets(const struct ft *d)
+{
+    (void)d;
+    return NULL;
+}
+
+static inline rf_lockset ft_held(const struct rf_thread *t, bool write)
+{
+    (void)t, (void)write;
+    return RF_ALL_LOCKS;
+}
+
+static inline void ft_statistics(const struct ft *d, rf_statistic_fn *emit, void *context)
+{
+    emit(context, "read same epoch", d->engine.reads - d->counts.read_exclusive - d->counts.read_shared);
+    emit(context, "read exclusive", d->counts.read_exclusive);
+    emit(context, "read shared", d->counts.read_shared);
+    emit(context, "write same epoch", d->engine.writes - d->counts.write_exclusive - d->counts.write_shared);
+    emit(context, "write exclusive", d->counts.write_exclusive);
+    emit(context, "write shared", d->counts.write_shared);
+    emit(context, "clock operations", d->order.clock_operations);
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* One detector over one share of the variables: its beginning, its end, and the races it finds. */
+#include "replay/replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static void *pieces(size_t bytes)
+{
+    void *piece = bytes >= 4 * RF_PIECE ? NULL : calloc(1, bytes);
+    if (bytes >= 4 * RF_PIECE) {
+        piece = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (piece == MAP_FAILED)
+            piece = NULL;
+    }
+    if (!piece) {
+        fprintf(stderr, "redflag: out of memory: %zu more bytes are needed for metadata\n", bytes);
+        exit(2);
+    }
+    return piece;
+}
+
+static void give_back(void *piece, size_t bytes)
+{
+    if (bytes >= 4 * RF_PIECE)
+        munmap(piece, bytes);
+    else
+        free(piece);
+}
+
+void rf_replay_begin(struct rf_replay *replay, const struct rf_detector *detector, const struct rf_options *options,
+                     bool all_races, uint32_t shard, uint32_t shards)
+{
+    *replay = (struct rf_replay){
+        .detector = detector, .options = *options, .all_races = all_races, .shard = shard, .shards = shards
+    };
+    replay->memory = (struct rf_memory){ .pieces = pieces, .give_back = give_back };
+    detector->begin(replay);
+    rf_map_init(&replay->reported, &replay->memory);
+}
+
+void rf_replay_end(struct rf_replay *replay)
+{
+    rf_races_free(&replay->races);
+    rf_memory_end(&replay->memory);
+}
+
+uint64_t rf_replay_variables(const struct rf_replay *replay)
+{
+    const struct rf_shadow *shadow = &replay->shadow;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < shadow->pages.cap; i++) {
+        if (shadow->pages.entries[i].key == RF_NO_KEY)
+            continue;
+        const struct rf_page *page = (const struct rf_page *)(uintptr_t)shadow->pages.entries[i].value;
+        for (unsigned at = 0; at < RF_PAGE_CELLS; at++) {
+            bool used = page->split && page->split[at];
+            for (size_t byte = 0; !used && byte < shadow->cell; byte++)
+                used = page->cells[at * shadow->cell + byte] != 0;
+            count += used;
+        }
+    }
+    return count;
+}
+
+void rf_races_free(struct rf_races *races)
+{
+    for (size_t i = 0; i < races->count; i++) {
+        free(races->list[i].first.locks);
+        free(races->list[i].second.locks);
+    }
+    free(races->list);
+    *races = (struct rf_races){ 0 };
+}
+
+static void *grown(void *array, size_t bytes)
+{
+    array = realloc(array, bytes);
+    if (!array) {
+        fputs("redflag: out of memory: too many races to keep\n", stderr);
+        exit(2);
+    }
+    return array;
+}
+
+static void keep_locks(struct rf_race_access *access, const struct rf_locksets *table, rf_lockset set)
+{
+    if (!table || set == RF_ALL_LOCKS)
+        return;
+    const struct rf_lockset_entry *entry = &table->sets[set];
+    access->locks = grown(NULL, (entry->count + 1) * sizeof *access->locks);
+    for (uint32_t i = 0; i < entry->count; i++)
+        if (entry->locks[i] >= RF_FIRST_LOCK)
+            access->locks[access->lock_count++] = table->keys[entry->locks[i]];
+}
+
+void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, const struct rf_event *event, uint64_t addr,
+                    uint32_t size, const struct rf_side *first, const struct rf_locksets *locksets, rf_lockset held)
+{
+    if (!replay->all_races) {
+        uint64_t *reported = rf_map_at(&replay->reported, addr);
+        if (*reported)
+            return;
+        *reported = 1;
+    }
+    struct rf_races *races = &replay->races;
+    if (races->count == races->cap) {
+        races->cap = races->cap ? 2 * races->cap : 16;
+        races->list = grown(races->list, races->cap * sizeof *races->list);
+    }
+    struct rf_race *race = &races->list[races->count++];
+    uint64_t number = rf_event_number(batch, event);
+    *race = (struct rf_race){ .addr = addr, .size = size, .predictive = first->predictive };
+    race->second = (struct rf_race_access){
+        .number = number, .thread = event->thread, .site = event->site, .op = (enum rf_op)event->op
+    };
+    race->first = (struct rf_race_access){ .thread = first->thread, .op = first->writes ? RF_WRITE : RF_READ };
+    if (first->known) {
+        /* The note is the low half of a number not above this one; rf_provenance() checks it against the trace. */
+        race->first.number = number - (uint32_t)((uint32_t)number - first->note);
+    }
+    keep_locks(&race->first, locksets, first->locks);
+    keep_locks(&race->second, locksets, held);
+}

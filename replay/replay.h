@@ -1,0 +1,81 @@
+/* The offline analyser: detectors run over a trace, one instance of struct rf_replay for each detector and worker.
+ *
+ * 1. A replay belongs to one thread: it has its own memory, shadow and detector state.
+ * 2. With several workers each sees all synchronisation and its own share of the variables (rf_shard_of()); so each finds
+ *    exactly the races of its variables that one worker alone would find.
+ */
+#ifndef RF_REPLAY_REPLAY_H
+#define RF_REPLAY_REPLAY_H
+
+#include "core/detector.h"
+#include "core/event.h"
+#include "shadow/shadow.h"
+#include "trace/trace.h"
+
+struct rf_race_access {
+    uint64_t number; /* 0: not known */
+    uint32_t thread; /* RF_UNKNOWN: not known */
+    uint32_t site;
+    enum rf_op op;
+    uint64_t *locks; /* keys of the locks held, NULL if the detector does not keep them */
+    uint32_t lock_count;
+};
+
+struct rf_race {
+    uint64_t addr;
+    uint32_t size;
+    bool predictive;
+    struct rf_race_access first, second;
+};
+
+struct rf_races {
+    struct rf_race *list;
+    size_t count, cap;
+};
+
+struct rf_replay;
+
+/* One line of detect/list.def, as the commands see it. */
+struct rf_detector {
+    const char *name, *summary;
+    bool sharded;
+    void (*begin)(struct rf_replay *replay);
+    void (*run)(struct rf_replay *replay, const struct rf_batch *batch);
+    void (*statistics)(const struct rf_replay *replay, rf_statistic_fn *emit, void *context);
+};
+
+extern const struct rf_detector *const rf_detectors[];
+extern const size_t rf_detector_count;
+const struct rf_detector *rf_detector_find(const char *name, size_t length);
+
+struct rf_replay {
+    const struct rf_detector *detector;
+    struct rf_options options;
+    struct rf_memory memory;
+    struct rf_shadow shadow;
+    void *state; /* of the detector */
+    bool wide;   /* its cells have their wide form */
+    bool all_races;
+    uint32_t shard, shards;
+    struct rf_map reported; /* variables that had a race */
+    struct rf_races races;
+    double seconds; /* of processor time in run() */
+};
+
+void rf_replay_begin(struct rf_replay *replay, const struct rf_detector *detector, const struct rf_options *options,
+                     bool all_races, uint32_t shard, uint32_t shards);
+void rf_replay_end(struct rf_replay *replay);
+uint64_t rf_replay_variables(const struct rf_replay *replay); /* granules with a history */
+void rf_races_free(struct rf_races *races);
+
+/* Records a race at `event`, unless this variable had one. For run.inc. */
+void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, const struct rf_event *event, uint64_t addr,
+                    uint32_t size, const struct rf_side *first, const struct rf_locksets *locksets, rf_lockset held);
+
+static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
+{
+    /* Lines of 64 bytes stay together, so that a worker's cells have neighbours in the cache. */
+    return (uint32_t)((((addr >> 6) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
+}
+
+#endif

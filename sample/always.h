@@ -1,0 +1,30 @@
+/* Every access is looked at. */
+#ifndef RF_SAMPLE_ALWAYS_H
+#define RF_SAMPLE_ALWAYS_H
+
+#include "core/detector.h"
+
+struct always {
+    char nothing;
+};
+
+static inline void always_init(struct always *sampler, struct rf_engine *engine)
+{
+    (void)sampler, (void)engine;
+}
+
+/* Is this access looked at? */
+static inline bool always_look(struct always *sampler, const struct rf_event *event)
+{
+    (void)sampler, (void)event;
+    return true;
+}
+
+/* Called before every event: RF_SAMPLE_BEGIN or RF_SAMPLE_END if a sampling period begins or ends here, RF_OP_COUNT if not. */
+static inline enum rf_op always_turn(struct always *sampler, const struct rf_event *event)
+{
+    (void)sampler, (void)event;
+    return RF_OP_COUNT;
+}
+
+#endif
