@@ -25,6 +25,8 @@ enum rf_trace_format { RF_FORMAT_AUTO, RF_FORMAT_STD, RF_FORMAT_RFT };
 
 /* "-" is standard input. On failure returns NULL and points *error at one line, which the caller frees. */
 struct rf_reader *rf_reader_open(const char *path, enum rf_trace_format format, char **error);
+/* The same, from bytes that stay where they are until the reader is closed. */
+struct rf_reader *rf_reader_open_memory(const void *bytes, size_t size, enum rf_trace_format format, char **error);
 void rf_reader_close(struct rf_reader *reader);
 enum rf_trace_format rf_reader_format(const struct rf_reader *reader);
 /* The line to show the user: "PATH:LINE: ..." or "PATH: offset N: ...". */
@@ -39,6 +41,9 @@ void rf_chunk_free(struct rf_chunk *chunk);
 enum rf_trace_status rf_reader_fetch(struct rf_reader *reader, struct rf_chunk *chunk);
 /* Never touches the reader's mutable state. false: the chunk is damaged, *batch holds what is good before it. */
 bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch);
+/* After a decoding that failed: rf_reader_error() then says what is wrong with the chunk, and nothing more is fetched. Returns
+ * RF_TRACE_TRUNCATED. Call it for the first bad chunk in the order of the trace. */
+enum rf_trace_status rf_reader_damaged(struct rf_reader *reader, const struct rf_chunk *chunk);
 /* Rewrites RAW events (see core/ops.def). In the order of the trace, one thread at a time. Cheap when there is nothing to do.
  * The batch may be replaced by one that lives in the chunk. */
 void rf_reader_resolve(struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch);
@@ -55,6 +60,10 @@ const char *rf_reader_site(const struct rf_reader *reader, uint32_t site); /* ""
 uint32_t rf_reader_sites(const struct rf_reader *reader);
 const char *rf_reader_variable(const struct rf_reader *reader, uint64_t addr, char buffer[32]);
 const char *rf_reader_object(const struct rf_reader *reader, uint64_t addr, char buffer[32]); /* locks, volatiles, ... */
+
+/* How many variables, and objects, have a name and no address. */
+uint32_t rf_reader_variables(const struct rf_reader *reader);
+uint32_t rf_reader_objects(const struct rf_reader *reader);
 
 /* Finds events again by their numbers, after the trace was read once (a pipe is spooled to an unlinked temporary file while it
  * is read). numbers must be sorted; found() is called for each event that has one of them, in order. */
