@@ -36,6 +36,7 @@
 #include "core/event.h"
 #include "core/lockset.h"
 #include "core/memory.h"
+#include "core/race.h"
 
 enum rf_transactions {
     RF_TXN_SHARED, /* commits that share a variable are ordered (the default; Goldilocks, section 3) */
@@ -68,8 +69,6 @@ struct rf_side {
     bool predictive; /* the two did not race in this execution as far as happens-before says; they may in another */
     rf_lockset locks; /* held at that access; RF_ALL_LOCKS if not kept */
 };
-
-#define RF_UNKNOWN UINT32_MAX
 
 struct rf_engine {
     struct rf_memory *memory;

@@ -9,29 +9,9 @@
 
 #include "core/detector.h"
 #include "core/event.h"
+#include "core/race.h"
 #include "shadow/shadow.h"
 #include "trace/trace.h"
-
-struct rf_race_access {
-    uint64_t number; /* 0: not known */
-    uint32_t thread; /* RF_UNKNOWN: not known */
-    uint32_t site;
-    enum rf_op op;
-    uint64_t *locks; /* keys of the locks held, NULL if the detector does not keep them */
-    uint32_t lock_count;
-};
-
-struct rf_race {
-    uint64_t addr;
-    uint32_t size;
-    bool predictive;
-    struct rf_race_access first, second;
-};
-
-struct rf_races {
-    struct rf_race *list;
-    size_t count, cap;
-};
 
 struct rf_replay;
 
