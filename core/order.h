@@ -54,6 +54,7 @@ struct rf_order {
     struct rf_engine *engine;
     struct rf_thread **threads;
     uint32_t thread_cap;
+    size_t thread_size; /* of a detector's own struct that begins with a struct rf_thread */
     struct rf_slot *slots;
     uint32_t slot_count, slot_cap;
     uint32_t *idle; /* slots whose owner was joined */
@@ -73,6 +74,7 @@ static inline void rf_order_init(struct rf_order *order, struct rf_engine *engin
 {
     memset(order, 0, sizeof *order);
     order->engine = engine;
+    order->thread_size = sizeof(struct rf_thread);
     for (int i = 0; i < RF_SPACES; i++)
         rf_map_init(&order->objects[i], engine->memory);
     order->slot_limit = UINT32_MAX / 2; /* RF_TAG must stay free */
@@ -142,7 +144,7 @@ static inline struct rf_thread *rf_thread_new(struct rf_order *order, uint32_t i
 {
     struct rf_memory *memory = order->engine->memory;
     order->threads = rf_grow(memory, order->threads, &order->thread_cap, (size_t)index + 1, sizeof *order->threads);
-    struct rf_thread *thread = order->threads[index] = rf_alloc(memory, sizeof *thread);
+    struct rf_thread *thread = order->threads[index] = rf_alloc(memory, order->thread_size);
     thread->index = index;
     rf_slot_choose(order, thread, parent);
     return thread;
