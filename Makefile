@@ -32,11 +32,11 @@ TEST_LIBS := -lcmocka -ljansson
 # The engine is every room that lives neither in the user's process nor on the command line.
 ENGINE := core detect sync shadow sample trace report replay
 LIB := $(B)/libredflag.a
-LIB_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(ENGINE:%=%/*.c)))
+LIB_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(ENGINE:%=%/*.c) $(ENGINE:%=%/*/*.c)))
 CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES = $(wildcard $(foreach room,$(ENGINE) cli tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
+C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
 
 all: $(B)/redflag $(LIB)
 
