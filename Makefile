@@ -34,13 +34,14 @@ ENGINE := core detect sync shadow sample trace report replay
 LIB := $(B)/libredflag.a
 LIB_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(ENGINE:%=%/*.c) $(ENGINE:%=%/*/*.c)))
 CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
+TEST_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
 C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
 
 all: $(B)/redflag $(LIB)
 
-$(LIB_OBJS) $(CLI_OBJS): $(B)/obj/%.o: %.c $(B)/flags
+$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
@@ -55,10 +56,10 @@ $(B)/redflag: $(CLI_OBJS) $(LIB)
 	$(if $(V),,@echo "  link  $@")
 	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(RF_LIBS)
 
-$(UNIT): $(B)/tests/%: tests/unit/%.c $(LIB) $(B)/flags
+$(UNIT): $(B)/tests/%: tests/unit/%.c $(TEST_OBJS) $(LIB) $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  test  $@")
-	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(LIB) $(RF_LIBS) $(TEST_LIBS)
+	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(TEST_OBJS) $(LIB) $(RF_LIBS) $(TEST_LIBS)
 
 $(FUZZERS): $(B)/fuzzers/%: tests/fuzz/%.c $(LIB) $(B)/flags
 	@mkdir -p $(@D)
@@ -150,4 +151,4 @@ clean:
 FORCE:
 .PHONY: FORCE all help setup demo tests unit check fuzzers fuzz bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(LIB_OBJS:.o=.d) $(CLI_OBJS:.o=.d) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
