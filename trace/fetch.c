@@ -41,6 +41,7 @@ static bool refill(struct rf_reader *reader)
         rf_reader_stop(reader, RF_TRACE_ERROR, "%s: %s", reader->input.path, strerror(errno));
         return false;
     }
+    reader->text_zeros |= memchr(reader->text + left, 0, (size_t)got) != NULL;
     reader->text_end += (size_t)got;
     reader->text_final = (size_t)got < READ_BYTES;
     return true;
@@ -56,6 +57,7 @@ enum rf_trace_status rf_text_fetch(struct rf_reader *reader, struct rf_chunk *ch
                                    .capacity = chunk->capacity};
     rf_marks_add(&reader->marks, (struct rf_mark){parser.line, rf_reader_position(reader), parser.seen});
     while (reader->text || refill(reader)) {
+        parser.zeros = reader->text_zeros;
         reader->text_start += rf_std_parse(&parser, reader->text + reader->text_start, reader->text_end - reader->text_start,
                                            reader->text_final, RF_BATCH_EVENTS);
         reader->text_line = parser.line;
@@ -153,6 +155,8 @@ static const char *take_names(struct rf_reader *reader, struct rf_chunk *chunk)
             return "a name is cut";
         const char *text = (const char *)at;
         at += length;
+        if (memchr(text, 0, length))
+            return "a name holds a zero byte";
         if (kind == RF_RFT_THREAD && tables->threads.count >= RF_RFT_MAX_THREADS)
             return "too many threads";
         if (kind == RF_RFT_THREAD)

@@ -117,6 +117,15 @@ ssize_t rf_input_peek(struct rf_input *input, unsigned char bytes[8])
 ssize_t rf_input_read(struct rf_input *input, void *bytes, size_t count)
 {
     unsigned char *to = bytes;
+    if (input->position < input->again) {
+        size_t old = input->again - input->position < count ? (size_t)(input->again - input->position) : count;
+        ssize_t got = rf_input_read_at(input, to, old, input->position);
+        if (got < (ssize_t)old)
+            return -1;
+        input->position += old;
+        got = count > old ? rf_input_read(input, to + old, count - old) : 0;
+        return got < 0 ? -1 : (ssize_t)old + got;
+    }
     size_t early = input->peeked_count < count ? input->peeked_count : count;
     memcpy(to, input->peeked, early);
     memmove(input->peeked, input->peeked + early, input->peeked_count - early);
@@ -133,6 +142,19 @@ ssize_t rf_input_read(struct rf_input *input, void *bytes, size_t count)
         input->spool = -1;
     }
     return (ssize_t)total;
+}
+
+bool rf_input_rewind(struct rf_input *input)
+{
+    if (input->fd < 0 || (input->seekable && lseek(input->fd, 0, SEEK_SET) == 0)) {
+        input->position = input->peeked_count = 0;
+        return true;
+    }
+    if (input->spool < 0)
+        return false;
+    input->again = input->position > input->again ? input->position : input->again;
+    input->position = 0;
+    return true;
 }
 
 bool rf_input_can_read_at(const struct rf_input *input)

@@ -19,6 +19,7 @@ struct rf_input {
     const unsigned char *memory;
     uint64_t size;     /* 0 if unknown */
     uint64_t position; /* bytes delivered */
+    uint64_t again;    /* after a rewind of a pipe: bytes up to here come from the copy */
     bool seekable;
     unsigned char peeked[8]; /* taken by rf_input_peek(), delivered next */
     size_t peeked_count;
@@ -31,6 +32,8 @@ void rf_input_close(struct rf_input *input);
 ssize_t rf_input_peek(struct rf_input *input, unsigned char bytes[8]);
 /* Fewer bytes than asked for only at the end. -1 with errno on failure. */
 ssize_t rf_input_read(struct rf_input *input, void *bytes, size_t count);
+/* Back to the start. false: a pipe of which there is no copy. */
+bool rf_input_rewind(struct rf_input *input);
 bool rf_input_can_read_at(const struct rf_input *input);
 ssize_t rf_input_read_at(const struct rf_input *input, void *bytes, size_t count, uint64_t offset);
 

@@ -129,37 +129,16 @@ void rf_names_free(struct rf_names *names)
     *names = (struct rf_names){0};
 }
 
-static size_t slot_of(const struct rf_symbols *symbols, uint64_t addr)
-{
-    size_t at = (size_t)((addr * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & symbols->mask;
-    while (symbols->slots[at] && symbols->addresses[symbols->slots[at] - 1] != addr)
-        at = (at + 1) & symbols->mask;
-    return at;
-}
-
 bool rf_symbols_declare(struct rf_symbols *symbols, uint64_t addr, const char *text, size_t length)
 {
     if (addr >= RF_NAMED_BASE) {
         if (addr != RF_NAMED_BASE + RF_GRANULE * symbols->named.count)
             return false;
         rf_names_append(&symbols->named, text, length);
-        return true;
-    }
-    symbols->addresses = rf_grow(symbols->addresses, &symbols->capacity, symbols->texts.count + 1, sizeof(uint64_t));
-    symbols->addresses[symbols->texts.count] = addr;
-    rf_names_append(&symbols->texts, text, length);
-    if (!symbols->slots || symbols->texts.count * 2 > symbols->mask) {
-        size_t slots = 64;
-        while (slots < symbols->texts.count * 4)
-            slots *= 2;
-        free(symbols->slots);
-        symbols->slots = rf_resize(NULL, slots * sizeof *symbols->slots);
-        memset(symbols->slots, 0, slots * sizeof *symbols->slots);
-        symbols->mask = slots - 1;
-        for (size_t i = 0; i < symbols->texts.count; i++)
-            symbols->slots[slot_of(symbols, symbols->addresses[i])] = (uint32_t)i + 1;
-    } else {
-        symbols->slots[slot_of(symbols, addr)] = (uint32_t)symbols->texts.count;
+    } else if (rf_map_add(&symbols->index, addr) == symbols->texts.count) { /* else it has a name: the first one stays */
+        rf_names_append(&symbols->texts, text, length);
+        symbols->addresses = rf_grow(symbols->addresses, &symbols->capacity, symbols->texts.count, sizeof(uint64_t));
+        symbols->addresses[symbols->texts.count - 1] = addr;
     }
     return true;
 }
@@ -170,17 +149,15 @@ const struct rf_name *rf_symbols_name(const struct rf_symbols *symbols, uint64_t
         uint64_t index = (addr - RF_NAMED_BASE) / RF_GRANULE;
         return index < symbols->named.count ? &symbols->named.entries[index] : NULL;
     }
-    if (!symbols->slots)
-        return NULL;
-    uint32_t index = symbols->slots[slot_of(symbols, addr)];
-    return index ? &symbols->texts.entries[index - 1] : NULL;
+    uint32_t index = rf_map_find(&symbols->index, addr);
+    return index != RF_NO_INDEX ? &symbols->texts.entries[index] : NULL;
 }
 
 void rf_symbols_free(struct rf_symbols *symbols)
 {
     rf_names_free(&symbols->named);
     rf_names_free(&symbols->texts);
+    rf_map_free(&symbols->index);
     free(symbols->addresses);
-    free(symbols->slots);
     *symbols = (struct rf_symbols){0};
 }

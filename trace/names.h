@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/map.h"
+
 #define RF_NO_NAME UINT32_MAX
 
 struct rf_name {
@@ -49,10 +51,9 @@ static inline const char *rf_names_text(const struct rf_names *names, size_t ind
 struct rf_symbols {
     struct rf_names named; /* index i has the address RF_NAMED_BASE + 8 * i */
     struct rf_names texts; /* of real addresses */
-    uint64_t *addresses;   /* of texts, by index */
+    struct rf_map index;   /* real address -> index into texts */
+    uint64_t *addresses;   /* and back */
     size_t capacity;
-    uint32_t *slots; /* index into texts plus one; 0 is free */
-    size_t mask;
 };
 
 void rf_symbols_free(struct rf_symbols *symbols);

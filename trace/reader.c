@@ -114,6 +114,37 @@ void rf_reader_close(struct rf_reader *reader)
     free(reader);
 }
 
+bool rf_reader_rewind(struct rf_reader *reader)
+{
+    if (!rf_input_rewind(&reader->input)) {
+        rf_reader_stop(reader, RF_TRACE_ERROR, "%s: cannot be read a second time: no copy of the pipe could be kept",
+                       reader->input.path);
+        return false;
+    }
+    rf_tables_free(&reader->tables);
+    rf_tables_init(&reader->tables);
+    rf_resolver_free(reader->resolver);
+    reader->resolver = rf_resolver_new();
+    free(reader->error);
+    reader->error = NULL;
+    reader->over = RF_TRACE_MORE;
+    reader->marks.count = 0;
+    reader->marks.stride = 1;
+    reader->marks.skipped = 0;
+    reader->events = reader->last_number = reader->text_line = 0;
+    reader->text_start = reader->text_end = 0;
+    reader->text_seen = reader->text_thread = 0;
+    reader->text_final = false;
+    if (reader->format == RF_FORMAT_RFT)
+        rf_binary_begin(reader);
+    return reader->over != RF_TRACE_ERROR;
+}
+
+uint64_t rf_reader_events(const struct rf_reader *reader)
+{
+    return reader->events;
+}
+
 enum rf_trace_format rf_reader_format(const struct rf_reader *reader)
 {
     return reader->format;

@@ -65,6 +65,7 @@ struct rf_reader {
     char *text;
     size_t text_start, text_end, text_capacity;
     bool text_final; /* the input has no more */
+    bool text_zeros; /* a zero byte has been seen */
     uint64_t text_line;
     uint32_t text_seen, text_thread;
     /* .rft */

@@ -472,7 +472,14 @@ size_t rf_std_parse(struct rf_std_parser *parser, const char *text, size_t size,
             break;
         struct span line = {at, newline ? newline : end};
         size_t before = parser->count;
-        if (length(line) > RF_STD_MAX_LINE ? !fail(parser, "the line is too long") : !parse_line(parser, line)) {
+        bool good;
+        if (length(line) > RF_STD_MAX_LINE)
+            good = fail(parser, "the line is too long");
+        else if (parser->zeros && memchr(line.at, 0, length(line)))
+            good = fail(parser, "the line holds a zero byte");
+        else
+            good = parse_line(parser, line);
+        if (!good) {
             parser->count = before;
             break;
         }

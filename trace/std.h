@@ -38,6 +38,7 @@ struct rf_std_parser {
     struct rf_tables *tables;
     uint64_t line;      /* lines parsed */
     uint32_t seen;      /* variables named so far: those below this index */
+    bool zeros;         /* the text holds zero bytes somewhere: look for them in every line */
     uint32_t last_thread; /* what the line before named; saves most searches */
     struct rf_event *events;
     size_t count, capacity;

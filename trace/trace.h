@@ -28,6 +28,10 @@ struct rf_reader *rf_reader_open(const char *path, enum rf_trace_format format, 
 /* The same, from bytes that stay where they are until the reader is closed. */
 struct rf_reader *rf_reader_open_memory(const void *bytes, size_t size, enum rf_trace_format format, char **error);
 void rf_reader_close(struct rf_reader *reader);
+/* Back to the start, as if just opened; a pipe goes on from its copy. false: rf_reader_error() says why not. */
+bool rf_reader_rewind(struct rf_reader *reader);
+/* Events of the trace read so far: before cutting and resolving. */
+uint64_t rf_reader_events(const struct rf_reader *reader);
 enum rf_trace_format rf_reader_format(const struct rf_reader *reader);
 /* The line to show the user: "PATH:LINE: ..." or "PATH: offset N: ...". */
 const char *rf_reader_error(const struct rf_reader *reader);
@@ -65,6 +69,9 @@ const char *rf_reader_object(const struct rf_reader *reader, uint64_t addr, char
 uint32_t rf_reader_variables(const struct rf_reader *reader);
 uint32_t rf_reader_objects(const struct rf_reader *reader);
 
+/* An event as a line of text without its newline, cut to fit; a COMMIT or COPY is followed by its parts, as in a batch. */
+void rf_reader_print(const struct rf_reader *reader, const struct rf_event *event, char *line, size_t size);
+
 /* Finds events again by their numbers, after the trace was read once (a pipe is spooled to an unlinked temporary file while it
  * is read). numbers must be sorted; found() is called for each event that has one of them, in order. */
 typedef void rf_found_fn(void *context, uint64_t number, const struct rf_event *event);
@@ -77,7 +84,10 @@ void rf_writer_thread(struct rf_writer *writer, uint32_t thread, const char *nam
 void rf_writer_site(struct rf_writer *writer, uint32_t site, const char *name);
 void rf_writer_variable(struct rf_writer *writer, uint64_t addr, const char *name);
 void rf_writer_object(struct rf_writer *writer, uint64_t addr, const char *name);
+/* Declares all names that a reader has by now and the writer has not. */
+void rf_writer_names(struct rf_writer *writer, const struct rf_reader *reader);
 void rf_writer_event(struct rf_writer *writer, uint64_t number, const struct rf_event *event);
+uint64_t rf_writer_bytes(const struct rf_writer *writer); /* handed to the system so far */
 /* Flushes and closes. false, with *error set, if anything since the opening failed: then the file must not be trusted. */
 bool rf_writer_close(struct rf_writer *writer, char **error);
 

@@ -1,0 +1,18 @@
+/* The commands. Each gets its own arguments, its name first, and returns the exit status of the process. */
+#ifndef RF_CLI_CLI_H
+#define RF_CLI_CLI_H
+
+/* What the exit statuses mean, for every command. */
+enum rf_exit {
+    RF_EXIT_OK = 0,
+    RF_EXIT_FOUND = 1,    /* what was looked for is there, other than races: violations */
+    RF_EXIT_USAGE = 2,    /* bad usage, unreadable input, or output that cannot be written */
+    RF_EXIT_TRUNCATED = 3, /* the trace is damaged or cut short; what is good of it was used */
+    RF_EXIT_RACES = 66    /* races were found: ThreadSanitizer's number */
+};
+
+int rf_cli_trace(int argc, char **argv);
+int rf_cli_analyze(int argc, char **argv);
+int rf_cli_compare(int argc, char **argv);
+
+#endif
