@@ -134,7 +134,7 @@ install: all
 	install -m 755 $(B)/redflag $(BIN_DIR)
 	install -m 644 $(LIB) $(LIB_DIR)
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' redflag.pc.in >$(LIB_DIR)/pkgconfig/redflag.pc
-	set -e; for f in $(wildcard $(foreach room,$(ENGINE),$(room)/*.h $(room)/*.def $(room)/*.inc)); do \
+	@echo 'install the headers into $(INCLUDE_DIR)'; set -e; for f in $(wildcard $(foreach room,$(ENGINE),$(room)/*.h $(room)/*.def $(room)/*.inc)); do \
 		install -D -m 644 $$f $(INCLUDE_DIR)/$$f; done
 	install -m 644 $(MAN_PAGES) $(MAN_DIR)
 	install -m 644 $(wildcard README.md NEWS LICENSE doc/*.md) $(DOC_DIR)
