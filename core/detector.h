@@ -60,6 +60,9 @@ struct rf_options {
     void *names;                       /* what the two are called with */
 };
 
+/* The address of a SAMPLE_BEGIN or SAMPLE_END that the sampler made; those of a trace have 0. */
+#define RF_FROM_SAMPLER UINT64_MAX
+
 /* The earlier access of a race, as far as the detector knows it. */
 struct rf_side {
     uint32_t thread; /* an index; RF_UNKNOWN if the detector does not keep it */
@@ -74,7 +77,8 @@ struct rf_engine {
     struct rf_memory *memory;
     const struct rf_options *options;
     struct rf_side first;
-    uint64_t reads, writes; /* accesses so far, counted by the driver */
+    uint64_t reads, writes; /* accesses looked at so far, counted by the driver */
+    bool start_over;        /* set by X_sync: the races so far do not count (the driver drops them, and clears this) */
 };
 
 typedef void rf_statistic_fn(void *context, const char *name, uint64_t value);

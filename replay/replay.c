@@ -73,11 +73,11 @@ void rf_races_free(struct rf_races *races)
     *races = (struct rf_races){ 0 };
 }
 
-static void *grown(void *array, size_t bytes)
+void *rf_resized(void *array, size_t bytes)
 {
-    array = realloc(array, bytes);
+    array = realloc(array, bytes ? bytes : 1);
     if (!array) {
-        fputs("redflag: out of memory: too many races to keep\n", stderr);
+        fprintf(stderr, "redflag: out of memory (%zu bytes)\n", bytes);
         exit(2);
     }
     return array;
@@ -88,7 +88,7 @@ static void keep_locks(struct rf_race_access *access, const struct rf_locksets *
     if (!table || set == RF_ALL_LOCKS)
         return;
     const struct rf_lockset_entry *entry = &table->sets[set];
-    access->locks = grown(NULL, (entry->count + 1) * sizeof *access->locks);
+    access->locks = rf_resized(NULL, (entry->count + 1) * sizeof *access->locks);
     for (uint32_t i = 0; i < entry->count; i++)
         if (entry->locks[i] >= RF_FIRST_LOCK)
             access->locks[access->lock_count++] = table->keys[entry->locks[i]];
@@ -97,7 +97,7 @@ static void keep_locks(struct rf_race_access *access, const struct rf_locksets *
 void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, const struct rf_event *event, uint64_t addr,
                     uint32_t size, const struct rf_side *first, const struct rf_locksets *locksets, rf_lockset held)
 {
-    if (!replay->all_races) {
+    if (!replay->all_races && !replay->detector->every_race) {
         uint64_t *reported = rf_map_at(&replay->reported, addr);
         if (*reported)
             return;
@@ -106,7 +106,7 @@ void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, cons
     struct rf_races *races = &replay->races;
     if (races->count == races->cap) {
         races->cap = races->cap ? 2 * races->cap : 16;
-        races->list = grown(races->list, races->cap * sizeof *races->list);
+        races->list = rf_resized(races->list, races->cap * sizeof *races->list);
     }
     struct rf_race *race = &races->list[races->count++];
     uint64_t number = rf_event_number(batch, event);
@@ -121,4 +121,11 @@ void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, cons
     }
     keep_locks(&race->first, locksets, first->locks);
     keep_locks(&race->second, locksets, held);
+}
+
+void rf_replay_start_over(struct rf_replay *replay, struct rf_engine *engine)
+{
+    rf_races_free(&replay->races);
+    rf_map_end(&replay->reported);
+    engine->start_over = false;
 }

@@ -19,6 +19,7 @@ struct rf_replay;
 struct rf_detector {
     const char *name, *summary;
     bool sharded;
+    bool every_race; /* its races are not one a variable: all are kept */
     void (*begin)(struct rf_replay *replay);
     void (*run)(struct rf_replay *replay, const struct rf_batch *batch);
     void (*statistics)(const struct rf_replay *replay, rf_statistic_fn *emit, void *context);
@@ -47,10 +48,15 @@ void rf_replay_begin(struct rf_replay *replay, const struct rf_detector *detecto
 void rf_replay_end(struct rf_replay *replay);
 uint64_t rf_replay_variables(const struct rf_replay *replay); /* granules with a history */
 void rf_races_free(struct rf_races *races);
+/* realloc() that ends the program with one line when there is no more: no caller could go on. */
+void *rf_resized(void *array, size_t bytes);
 
 /* Records a race at `event`, unless this variable had one. For run.inc. */
 void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, const struct rf_event *event, uint64_t addr,
                     uint32_t size, const struct rf_side *first, const struct rf_locksets *locksets, rf_lockset held);
+
+/* Drops the races so far. For run.inc. */
+void rf_replay_start_over(struct rf_replay *replay, struct rf_engine *engine);
 
 static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
 {

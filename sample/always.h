@@ -27,4 +27,9 @@ static inline enum rf_op always_turn(struct always *sampler, const struct rf_eve
     return RF_OP_COUNT;
 }
 
+static inline void always_statistics(const struct always *sampler, rf_statistic_fn *emit, void *context)
+{
+    (void)sampler, (void)emit, (void)context;
+}
+
 #endif
