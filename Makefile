@@ -17,6 +17,8 @@ endif
 CFLAGS ?= -O2 -g
 SANITIZE ?=
 V ?=
+# All cores for the targets that call make themselves, unless the caller said how many.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j"$$(nproc)")
 Q := $(if $(V),,@)
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
 
@@ -91,7 +93,7 @@ setup:
 
 demo:
 	@scripts/setup build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@REDFLAG=$(B)/redflag scripts/demo
 
 tests: $(UNIT)
@@ -107,7 +109,7 @@ fuzzers: $(FUZZERS)
 
 fuzz:
 	@scripts/setup build check
-	@$(MAKE) --no-print-directory fuzzers B=$(B)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
+	@$(MAKE) --no-print-directory $(JOBS) fuzzers B=$(B)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
 	@set -e; for f in $(FUZZERS:$(B)/%=$(B)/fuzz/%); do scripts/fuzz $(FUZZ_SECONDS) $$f; done
 
 bench-offline: all
