@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RF_SMALL 512u          /* up to here classes are multiples of 16; above, powers of two */
+#define RF_SMALL 512u          /* up to here classes are multiples of 16; above, four to a power of two */
 #define RF_PIECE (1u << 18)    /* what is asked of the driver at a time */
-#define RF_CLASSES (RF_SMALL / 16 + 1 + 9)
+#define RF_CLASSES (RF_SMALL / 16 + 1 + 4 * 8)
 
 struct rf_memory {
     void *(*pieces)(size_t bytes); /* zeroed, aligned to 16 */
@@ -31,24 +31,21 @@ struct rf_piece {
     size_t pad;
 };
 
+/* The size of the class, and its number. */
 static inline size_t rf_rounded(size_t size)
 {
     if (size <= RF_SMALL)
         return size ? (size + 15) & ~(size_t)15 : 16;
-    size_t power = RF_SMALL;
-    while (power < size)
-        power *= 2;
-    return power;
+    size_t step = (size_t)1 << (61 - __builtin_clzll(size - 1)); /* a quarter of the largest power of two below */
+    return (size + step - 1) & ~(step - 1);
 }
 
 static inline unsigned rf_class(size_t rounded)
 {
     if (rounded <= RF_SMALL)
         return (unsigned)(rounded / 16);
-    unsigned class = RF_SMALL / 16;
-    for (size_t power = RF_SMALL; power < rounded; power *= 2)
-        class++;
-    return class;
+    unsigned shift = 61 - (unsigned)__builtin_clzll(rounded - 1);
+    return RF_SMALL / 16 + (shift - 7) * 4 + (unsigned)(rounded >> shift) - 4; /* 512 has shift 7: 640 is its first */
 }
 
 static inline void *rf_take_piece(struct rf_memory *memory, size_t size)

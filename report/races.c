@@ -17,7 +17,7 @@ static const char *op_text(enum rf_op op)
     return op == RF_COMMIT_READ ? "r in commit" : op == RF_COMMIT_WRITE ? "w in commit" : rf_op_text(op);
 }
 
-static void locks_text(FILE *out, const struct rf_names *names, const struct rf_race_access *access)
+static void locks_text(FILE *out, const struct rf_namer *names, const struct rf_race_access *access)
 {
     if (!access->locks)
         return;
@@ -28,7 +28,7 @@ static void locks_text(FILE *out, const struct rf_names *names, const struct rf_
     }
 }
 
-static void access_text(FILE *out, const struct rf_names *names, const char *which, const struct rf_race_access *access)
+static void access_text(FILE *out, const struct rf_namer *names, const char *which, const struct rf_race_access *access)
 {
     fprintf(out, "    %-7s", which);
     if (!access->number && access->thread == RF_UNKNOWN) {
@@ -54,7 +54,7 @@ static void plural(FILE *out, uint64_t count, const char *what)
 void rf_report_text(FILE *out, const struct rf_report *report, bool statistics)
 {
     char buffer[32];
-    const struct rf_names *names = &report->names;
+    const struct rf_namer *names = &report->names;
     fprintf(out, "%s: ", report->path);
     plural(out, report->events, "event");
     fputs(", ", out);
@@ -87,7 +87,7 @@ void rf_report_text(FILE *out, const struct rf_report *report, bool statistics)
     }
 }
 
-static void access_json(struct rf_json *json, const struct rf_names *names, const char *key, const struct rf_race_access *access)
+static void access_json(struct rf_json *json, const struct rf_namer *names, const char *key, const struct rf_race_access *access)
 {
     char buffer[32];
     rf_json_open(json, key, '{');
@@ -109,7 +109,7 @@ static void access_json(struct rf_json *json, const struct rf_names *names, cons
     rf_json_close(json, '}');
 }
 
-static void result_json(struct rf_json *json, const struct rf_names *names, const struct rf_result *result)
+static void result_json(struct rf_json *json, const struct rf_namer *names, const struct rf_result *result)
 {
     char buffer[32];
     rf_json_open(json, NULL, '{');

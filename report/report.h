@@ -7,7 +7,7 @@
 #include "core/race.h"
 
 /* Numbers to names. The buffers are used for what has no name. */
-struct rf_names {
+struct rf_namer {
     const void *context;
     const char *(*thread)(const void *context, uint32_t thread);
     const char *(*site)(const void *context, uint32_t site);
@@ -36,7 +36,7 @@ struct rf_report {
     uint64_t events;
     uint32_t threads, sites;
     double seconds; /* on the wall, all detectors and reading included */
-    struct rf_names names;
+    struct rf_namer names;
     struct rf_result *results;
     size_t result_count;
 };

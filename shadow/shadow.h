@@ -16,7 +16,7 @@
 #include "core/event.h"
 #include "core/map.h"
 
-#define RF_PAGE_BITS 13
+#define RF_PAGE_BITS 15
 #define RF_PAGE (1u << RF_PAGE_BITS)
 #define RF_PAGE_CELLS (RF_PAGE / RF_GRANULE)
 #define RF_NEAR_PAGES 256u
@@ -24,7 +24,7 @@
 struct rf_page {
     uint64_t number;
     uintptr_t *split; /* parts, with the number of parts (2 or 8) in the low bits */
-    char cells[] __attribute__((aligned(16)));
+    char *cells;
 };
 
 struct rf_shadow {
@@ -34,6 +34,7 @@ struct rf_shadow {
     struct {
         uint64_t number_plus_1;
         struct rf_page *page;
+        char *whole; /* its cells while no granule of it is split, else NULL */
     } near[RF_NEAR_PAGES];
     uint64_t page_count, split_count;
 };
@@ -52,14 +53,16 @@ static __attribute__((noinline, unused)) struct rf_page *rf_shadow_far(struct rf
     if (!place)
         return NULL;
     if (!*place) {
-        struct rf_page *page = rf_alloc(shadow->memory, sizeof *page + RF_PAGE_CELLS * shadow->cell);
+        struct rf_page *page = rf_alloc(shadow->memory, sizeof *page);
         page->number = number;
+        page->cells = rf_alloc(shadow->memory, RF_PAGE_CELLS * shadow->cell);
         *place = (uint64_t)(uintptr_t)page;
         shadow->page_count++;
     }
     struct rf_page *page = (struct rf_page *)(uintptr_t)*place;
     shadow->near[number % RF_NEAR_PAGES].number_plus_1 = number + 1;
     shadow->near[number % RF_NEAR_PAGES].page = page;
+    shadow->near[number % RF_NEAR_PAGES].whole = page->split ? NULL : page->cells;
     return page;
 }
 
@@ -69,6 +72,13 @@ static inline struct rf_page *rf_shadow_page(struct rf_shadow *shadow, uint64_t 
     if (__builtin_expect(shadow->near[number % RF_NEAR_PAGES].number_plus_1 == number + 1, 1))
         return shadow->near[number % RF_NEAR_PAGES].page;
     return rf_shadow_far(shadow, number, true);
+}
+
+/* The cells of a page that is at hand and has no split granules; NULL: ask rf_shadow_page(). */
+static inline char *rf_shadow_whole(const struct rf_shadow *shadow, uint64_t addr)
+{
+    uint64_t number = addr >> RF_PAGE_BITS;
+    return shadow->near[number % RF_NEAR_PAGES].number_plus_1 == number + 1 ? shadow->near[number % RF_NEAR_PAGES].whole : NULL;
 }
 
 static inline unsigned rf_page_index(uint64_t addr)
@@ -93,8 +103,11 @@ static inline char *rf_parts_cells(uintptr_t parts)
 static __attribute__((noinline, unused)) uintptr_t rf_shadow_split(struct rf_shadow *shadow, struct rf_page *page, unsigned index,
                                                                    unsigned count, rf_cell_copy_fn *copy, void *detector)
 {
-    if (!page->split)
+    if (!page->split) {
         page->split = rf_alloc(shadow->memory, RF_PAGE_CELLS * sizeof *page->split);
+        if (shadow->near[page->number % RF_NEAR_PAGES].page == page)
+            shadow->near[page->number % RF_NEAR_PAGES].whole = NULL;
+    }
     uintptr_t old = page->split[index];
     unsigned old_count = old ? rf_parts_count(old) : 1;
     char *from = old ? rf_parts_cells(old) : page->cells + index * shadow->cell;

@@ -1,0 +1,44 @@
+/* redflag: looks the command up and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors"},
+    {"compare", rf_cli_compare, "all detectors over one trace, side by side"},
+    {"trace", rf_cli_trace, "convert, inspect, check and generate traces"},
+};
+
+static void help(void)
+{
+    puts("usage: redflag COMMAND [ARGUMENT...]\n\nFinds data races.\n\nCommands:");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    puts("\n`redflag COMMAND --help` tells more about a command.");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("redflag: no command; try 'redflag --help'\n", stderr);
+        return RF_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help();
+        return RF_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("redflag " RF_VERSION);
+        return RF_EXIT_OK;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "redflag: unknown command '%s'; try 'redflag --help'\n", argv[1]);
+    return RF_EXIT_USAGE;
+}

@@ -1,0 +1,238 @@
+/* One worker reads and analyses in turn. Several share both: any worker may decode the next chunk, each analyses every chunk,
+ * in order, for its own share of the variables.
+ *
+ * 1. A chunk lives in a slot of a ring. It is EMPTY, then FILLING by one worker, then READY, and EMPTY again once every worker
+ *    has analysed it. All changes of state are made under `lock`.
+ * 2. Chunks are numbered. The worker that takes number n fetches it under `lock` (the input is read in order), decodes it
+ *    without, then waits for its turn to resolve (`resolved` == n), since barriers reach over chunks.
+ * 3. No deadlock: a worker waits for its turn only while a worker with a smaller number is decoding or resolving, and the
+ *    smallest one never waits. A worker waits for something to do only if its next chunk is being filled by another, or if no
+ *    slot is empty because another worker is still analysing.
+ * 4. A READY slot is read by all and written by none.
+ */
+#include "replay/pipeline.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum slot_state { EMPTY, FILLING, READY };
+
+struct slot {
+    enum slot_state state;
+    struct rf_chunk *chunk;
+    struct rf_batch whole;
+    struct rf_batch *shares;   /* one a worker */
+    struct rf_event **storage; /* of the shares */
+    size_t *capacity;
+    unsigned readers; /* workers that have yet to analyse it */
+};
+
+struct crew {
+    struct rf_pipeline *pipeline;
+    unsigned jobs;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct slot *slots;
+    unsigned slot_count;
+    uint64_t fetched;  /* number of the next chunk to fetch */
+    uint64_t resolved; /* number of the next chunk to resolve */
+    uint64_t last;     /* number of chunks in all, once it is known */
+    enum rf_trace_status status;
+    bool start_over;
+};
+
+struct worker {
+    struct crew *crew;
+    unsigned number;
+};
+
+static void analyse(struct rf_pipeline *pipeline, unsigned worker, const struct rf_batch *whole, const struct rf_batch *share)
+{
+    unsigned jobs = pipeline->plan->jobs;
+    for (size_t d = 0; d < pipeline->plan->detector_count; d++) {
+        const struct rf_detector *detector = pipeline->plan->detectors[d];
+        if (detector->sharded)
+            detector->run(&pipeline->replays[d * jobs + worker], share);
+        else if (d % jobs == worker)
+            detector->run(&pipeline->replays[d * jobs], whole);
+    }
+}
+
+static void progress(struct rf_pipeline *pipeline, const struct rf_batch *batch)
+{
+    const struct rf_plan *plan = pipeline->plan;
+    if (plan->progress && batch->count)
+        plan->progress(plan->progress_context, pipeline->reader, rf_event_number(batch, &batch->events[batch->count - 1]));
+}
+
+static enum rf_trace_status run_alone(struct rf_pipeline *pipeline)
+{
+    enum rf_trace_status status;
+    struct rf_batch batch;
+    while ((status = rf_reader_next(pipeline->reader, &batch)) == RF_TRACE_MORE) {
+        rf_sites_update(pipeline->sites, pipeline->reader);
+        analyse(pipeline, 0, &batch, &batch);
+        progress(pipeline, &batch);
+    }
+    return status;
+}
+
+static void push(struct slot *slot, unsigned worker, const struct rf_event *events, size_t count)
+{
+    struct rf_batch *share = &slot->shares[worker];
+    if (share->count + count > slot->capacity[worker]) {
+        slot->capacity[worker] = 2 * (share->count + count);
+        slot->storage[worker] = rf_resized(slot->storage[worker], slot->capacity[worker] * sizeof *events);
+    }
+    for (size_t i = 0; i < count; i++)
+        slot->storage[worker][share->count++] = events[i];
+}
+
+/* Accesses go to the worker that owns the variable, everything else to all. */
+static void share_out(struct slot *slot, unsigned jobs)
+{
+    const struct rf_batch *whole = &slot->whole;
+    for (unsigned w = 0; w < jobs; w++) {
+        slot->shares[w] = (struct rf_batch){ .base = whole->base, .ops = whole->ops };
+        if (slot->capacity[w] < whole->count) { /* room for the worst case, so that accesses need no check */
+            slot->capacity[w] = whole->count;
+            slot->storage[w] = rf_resized(slot->storage[w], whole->count * sizeof **slot->storage);
+        }
+    }
+    for (size_t i = 0; i < whole->count; i++) {
+        const struct rf_event *event = &whole->events[i];
+        if (event->op <= RF_WRITE) {
+            unsigned w = rf_shard_of(event->addr, jobs);
+            slot->storage[w][slot->shares[w].count++] = *event;
+            continue;
+        }
+        size_t group = event->op == RF_COMMIT ? event->size + 1u : event->op == RF_COPY ? 2 : 1;
+        for (unsigned w = 0; w < jobs; w++)
+            push(slot, w, event, group);
+        i += group - 1;
+    }
+    for (unsigned w = 0; w < jobs; w++)
+        slot->shares[w].events = slot->storage[w];
+}
+
+/* Takes the next chunk through its filling. Called with the lock held, returns with it held. */
+static void fill(struct crew *crew)
+{
+    struct rf_reader *reader = crew->pipeline->reader;
+    uint64_t number = crew->fetched;
+    struct slot *slot = &crew->slots[number % crew->slot_count];
+    enum rf_trace_status status = rf_reader_fetch(reader, slot->chunk);
+    if (status != RF_TRACE_MORE) {
+        crew->status = status;
+        crew->last = number;
+        pthread_cond_broadcast(&crew->changed);
+        return;
+    }
+    rf_sites_update(crew->pipeline->sites, reader);
+    crew->fetched++;
+    slot->state = FILLING;
+    pthread_mutex_unlock(&crew->lock);
+
+    bool good = rf_chunk_decode(reader, slot->chunk, &slot->whole);
+
+    pthread_mutex_lock(&crew->lock);
+    while (crew->resolved != number)
+        pthread_cond_wait(&crew->changed, &crew->lock);
+    if (number < crew->last) { /* else an earlier chunk was damaged, and the trace ends there */
+        rf_reader_resolve(reader, slot->chunk, &slot->whole);
+        if (slot->whole.ops & 1u << RF_COPY)
+            crew->start_over = true;
+        if (!good) {
+            crew->status = rf_reader_damaged(reader, slot->chunk);
+            crew->last = number + 1;
+        }
+        progress(crew->pipeline, &slot->whole);
+    }
+    crew->resolved++;
+    pthread_cond_broadcast(&crew->changed);
+    pthread_mutex_unlock(&crew->lock);
+
+    share_out(slot, crew->jobs);
+
+    pthread_mutex_lock(&crew->lock);
+    slot->readers = crew->jobs;
+    slot->state = READY;
+    pthread_cond_broadcast(&crew->changed);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct crew *crew = worker->crew;
+    uint64_t next = 0;
+    pthread_mutex_lock(&crew->lock);
+    while (!crew->start_over && next < crew->last) {
+        struct slot *mine = &crew->slots[next % crew->slot_count];
+        /* Slot and number belong together: a slot is not refilled before this worker has analysed it. */
+        if (mine->state == READY && next < crew->fetched) {
+            pthread_mutex_unlock(&crew->lock);
+            analyse(crew->pipeline, worker->number, &mine->whole, &mine->shares[worker->number]);
+            pthread_mutex_lock(&crew->lock);
+            next++;
+            if (!--mine->readers) {
+                mine->state = EMPTY;
+                pthread_cond_broadcast(&crew->changed);
+            }
+        } else if (crew->last == UINT64_MAX && crew->slots[crew->fetched % crew->slot_count].state == EMPTY) {
+            fill(crew);
+        } else {
+            pthread_cond_wait(&crew->changed, &crew->lock);
+        }
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return NULL;
+}
+
+static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
+{
+    unsigned jobs = pipeline->plan->jobs;
+    struct crew crew = { .pipeline = pipeline, .jobs = jobs, .last = UINT64_MAX, .slot_count = 2 * jobs + 1 };
+    pthread_mutex_init(&crew.lock, NULL);
+    pthread_cond_init(&crew.changed, NULL);
+    crew.slots = rf_resized(NULL, crew.slot_count * sizeof *crew.slots);
+    for (unsigned i = 0; i < crew.slot_count; i++) {
+        crew.slots[i] = (struct slot){ .chunk = rf_chunk_new() };
+        crew.slots[i].shares = rf_resized(NULL, jobs * sizeof *crew.slots[i].shares);
+        crew.slots[i].storage = rf_resized(NULL, jobs * sizeof *crew.slots[i].storage);
+        crew.slots[i].capacity = rf_resized(NULL, jobs * sizeof *crew.slots[i].capacity);
+        for (unsigned w = 0; w < jobs; w++) {
+            crew.slots[i].storage[w] = NULL;
+            crew.slots[i].capacity[w] = 0;
+        }
+    }
+    pthread_t *threads = rf_resized(NULL, jobs * sizeof *threads);
+    struct worker *workers = rf_resized(NULL, jobs * sizeof *workers);
+    for (unsigned w = 0; w < jobs; w++) {
+        workers[w] = (struct worker){ &crew, w };
+        if (w && pthread_create(&threads[w], NULL, work, &workers[w])) {
+            fprintf(stderr, "redflag: cannot start %u threads; try a smaller --jobs\n", jobs);
+            exit(2);
+        }
+    }
+    work(&workers[0]);
+    for (unsigned w = 1; w < jobs; w++)
+        pthread_join(threads[w], NULL);
+    for (unsigned i = 0; i < crew.slot_count; i++) {
+        for (unsigned w = 0; w < jobs; w++)
+            free(crew.slots[i].storage[w]);
+        free(crew.slots[i].shares);
+        free(crew.slots[i].storage);
+        free(crew.slots[i].capacity);
+        rf_chunk_free(crew.slots[i].chunk);
+    }
+    free(crew.slots);
+    free(threads);
+    free(workers);
+    return crew.start_over ? RF_TRACE_MORE : crew.status;
+}
+
+enum rf_trace_status rf_pipeline_run(struct rf_pipeline *pipeline)
+{
+    return pipeline->plan->jobs > 1 ? run_crew(pipeline) : run_alone(pipeline);
+}
