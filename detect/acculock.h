@@ -1,0 +1,163 @@
+/* AccuLock: epochs of accu-hb, and a lockset only where they do not order (Xie, Xue, Zhang: AccuLock, section 3,
+ * Algorithms 4-13).
+ *
+ * 1. W is the epoch of the last write that was not redundant; its lockset is what all writes concurrent with each other, up
+ *    to and including that one, had in common (Algorithm 11).
+ * 2. R has, for each thread that read since that write, the epoch and lockset of its last read that was not redundant
+ *    (Algorithm 10). One entry is inline in the cell, several are in a read map, none is epoch 0.
+ * 3. An entry of R is replaced only by a read of the same thread, never by another's, even if that happens after it. A later
+ *    write may share a lock with the second read and none with the first; and if the second read had fewer locks, its thread
+ *    may replace it again by a read with more. So whom an entry belongs to is a matter of threads, not of slots, which are
+ *    handed on and left (core/order.h, 2 and 3); AL_MINE tells which epochs of a slot are its present owner's.
+ * 4. An access in the epoch of an earlier one of its thread is redundant if that one was of the same kind or a write
+ *    (Corollaries 1 and 2): releases start epochs, so its lockset contains the earlier one's, and as the earlier one's was
+ *    taken in the same mode or in the exclusive one, this holds for read-write locks, too.
+ * 5. What one access reports, a later one of the same variable may repeat: after a race W's lockset stays empty.
+ *
+ * detect/acculock.inc holds the rules, for narrow cells and for wide ones, as FastTrack has them.
+ */
+#ifndef RF_DETECT_ACCULOCK_H
+#define RF_DETECT_ACCULOCK_H
+
+#include "core/readmap.h"
+#include "detect/accu.h"
+
+/* A narrow epoch: the tag that makes it a reference to a read map, 11 bits of slot, 20 bits of time. */
+#define AL_SLOT_BITS 11
+#define AL_TIME_BITS 20
+
+/* In W's lockset: it is that of several writes, not that of the last one. */
+#define AL_SEVERAL (1u << 31)
+
+/* How often each state is entered: AccuLock's Table IV. */
+struct al_counts {
+    uint64_t read_same, read_exclusive, read_shared;
+    uint64_t write_same, write_exclusive, write_shared;
+};
+
+struct al {
+    struct rf_engine engine;
+    struct rf_accu accu;
+    struct rf_readmaps readers;
+    struct al_counts counts;
+};
+
+struct al_thread {
+    struct rf_accu_thread accu;
+    rf_epoch mine; /* the first epoch of this thread in its slot */
+    uint32_t mine_narrow;
+};
+
+static inline rf_epoch al_wide_of(uint32_t narrow)
+{
+    return rf_epoch_make(narrow >> AL_TIME_BITS, narrow & ((1u << AL_TIME_BITS) - 1));
+}
+
+/* Reports the last write as the earlier side. */
+static inline bool al_race_with_write(struct al *d, rf_epoch w, uint32_t note, rf_lockset locks)
+{
+    return rf_accu_race(&d->accu, w, note, true, locks & AL_SEVERAL ? RF_ALL_LOCKS : locks);
+}
+
+#define AL(name) al_##name
+#define AL_EPOCH uint32_t
+#define AL_NOW(t) ((t)->accu.order.narrow)
+#define AL_MINE(t) ((t)->mine_narrow)
+#define AL_WIDE_OF(epoch) al_wide_of(epoch)
+#include "detect/acculock.inc"
+
+#define AL(name) alw_##name
+#define AL_EPOCH uint64_t
+#define AL_NOW(t) ((t)->accu.order.epoch)
+#define AL_MINE(t) ((t)->mine)
+#define AL_WIDE_OF(epoch) (epoch)
+#include "detect/acculock.inc"
+
+static inline void al_init(struct al *d)
+{
+    rf_accu_init(&d->accu, &d->engine, sizeof(struct al_thread));
+    rf_order_narrow(&d->accu.order, AL_SLOT_BITS, AL_TIME_BITS);
+    rf_readmaps_init(&d->readers, d->engine.memory);
+}
+
+/* A thread has another slot after its times were used up (core/order.h, 3). */
+static inline void al_refresh(struct al *d, struct al_thread *t)
+{
+    const struct rf_slot *slot = &d->accu.order.slots[t->accu.order.slot];
+    rf_epoch mine = rf_epoch_make(t->accu.order.slot, slot->owners[slot->count - 1].since);
+    t->mine = mine;
+    t->mine_narrow = t->accu.order.slot << AL_TIME_BITS | rf_epoch_time(mine);
+}
+
+static inline struct al_thread *al_thread_at(struct al *d, uint32_t thread)
+{
+    struct al_thread *t = (struct al_thread *)rf_accu_thread_at(&d->accu, thread);
+    if (!t->mine)
+        al_refresh(d, t);
+    return t;
+}
+
+static inline void al_sync(struct al *d, struct al_thread *t, const struct rf_event *event)
+{
+    rf_accu_sync(&d->accu, &t->accu, event);
+    if (rf_epoch_slot(t->mine) != t->accu.order.slot)
+        al_refresh(d, t);
+}
+
+static inline void al_commit_end(struct al *d, struct al_thread *t, const struct rf_event *event)
+{
+    (void)event;
+    rf_accu_commit_end(&d->accu, &t->accu);
+    if (rf_epoch_slot(t->mine) != t->accu.order.slot)
+        al_refresh(d, t);
+}
+
+/* Narrow epochs no longer name every thread: the driver must give each cell its wide form before the next access. */
+static inline bool al_must_widen(const struct al *d)
+{
+    return d->accu.order.overflow;
+}
+
+static inline bool alw_must_widen(const struct al *d)
+{
+    (void)d;
+    return false;
+}
+
+static inline void al_widened(struct al *d)
+{
+    rf_order_widen(&d->accu.order);
+}
+
+static inline void al_widen(struct alw_cell *wide, const struct al_cell *narrow)
+{
+    *wide = (struct alw_cell){ .w = al_wide_of(narrow->w),
+                               .r = narrow->r >> 31 ? RF_TAG | (narrow->r & INT32_MAX) : al_wide_of(narrow->r),
+                               .w_note = narrow->w_note,
+                               .r_note = narrow->r_note,
+                               .w_locks = narrow->w_locks,
+                               .r_locks = narrow->r_locks };
+}
+
+static inline const struct rf_locksets *al_locksets(const struct al *d)
+{
+    return &d->accu.locksets;
+}
+
+static inline rf_lockset al_held(const struct al_thread *t, bool write)
+{
+    return rf_accu_held(&t->accu, write);
+}
+
+static inline void al_statistics(const struct al *d, rf_statistic_fn *emit, void *context)
+{
+    emit(context, "read same epoch", d->counts.read_same);
+    emit(context, "read exclusive", d->counts.read_exclusive);
+    emit(context, "read shared", d->counts.read_shared);
+    emit(context, "write same epoch", d->counts.write_same);
+    emit(context, "write exclusive", d->counts.write_exclusive);
+    emit(context, "write shared", d->counts.write_shared);
+    rf_accu_statistics(&d->accu, emit, context);
+}
+
+#endif
