@@ -131,12 +131,12 @@ struct cursor {
 };
 
 /* The fields of an operation that is not a common access, checked. */
-static const char *decode_other(struct cursor *cursor, unsigned tag, struct rf_event *event)
+static const char *decode_other(struct cursor *cursor, unsigned what, struct rf_event *event)
 {
-    enum rf_op op = (enum rf_op)(tag & RFT_WHAT);
     uint64_t coded, addr, size = 0;
-    if (op >= RF_OP_COUNT)
+    if (what >= RF_OP_COUNT)
         return "unknown operation";
+    enum rf_op op = (enum rf_op)what;
     if (!rf_rft_get_varint(&cursor->misc, cursor->misc_end, &coded))
         return "a field is cut";
     switch (rft_base(op)) {
@@ -149,12 +149,10 @@ static const char *decode_other(struct cursor *cursor, unsigned tag, struct rf_e
     default:
         addr = coded;
     }
-    if (tag & RFT_SITE) {
-        if (!rf_rft_get_varint(&cursor->misc, cursor->misc_end, &coded) || coded > UINT32_MAX)
-            return "a field is cut";
-        cursor->now.site += rft_unzigzag32((uint32_t)coded);
-    }
-    if ((tag & RFT_SIZE) && !rf_rft_get_varint(&cursor->misc, cursor->misc_end, &size))
+    if (!rf_rft_get_varint(&cursor->misc, cursor->misc_end, &coded) || coded > UINT32_MAX)
+        return "a field is cut";
+    cursor->now.site += rft_unzigzag32((uint32_t)coded);
+    if (rft_has_size(op) && !rf_rft_get_varint(&cursor->misc, cursor->misc_end, &size))
         return "a field is cut";
     if (cursor->now.site >= cursor->limits.sites)
         return "unknown site";
@@ -180,12 +178,11 @@ static const char *decode_other(struct cursor *cursor, unsigned tag, struct rf_e
     case RF_FORK:
     case RF_JOIN:
     case RF_IDENTITY:
-        if (addr >= cursor->limits.threads || size)
+        if (addr >= cursor->limits.threads)
             return "unknown thread";
         break;
     default:
-        if (size)
-            return "an operation has a size that cannot have one";
+        break;
     }
     cursor->ops |= 1u << op;
     *event = (struct rf_event){.addr = addr,
@@ -198,9 +195,9 @@ static const char *decode_other(struct cursor *cursor, unsigned tag, struct rf_e
 }
 
 /* A COMMIT or COPY and the parts that must follow it directly. *count is what was decoded, at most `room`. */
-static const char *decode_group(struct cursor *cursor, unsigned tag, struct rf_event *events, size_t room, size_t *count)
+static const char *decode_group(struct cursor *cursor, unsigned what, struct rf_event *events, size_t room, size_t *count)
 {
-    const char *flaw = decode_other(cursor, tag, events);
+    const char *flaw = decode_other(cursor, what, events);
     if (flaw)
         return flaw;
     enum rf_op op = (enum rf_op)events->op;
@@ -212,10 +209,8 @@ static const char *decode_group(struct cursor *cursor, unsigned tag, struct rf_e
     for (size_t i = 1; i <= parts; i++) {
         if (cursor->tags >= cursor->tags_end)
             return "a commit or copy lacks parts";
-        unsigned part = *cursor->tags++;
-        unsigned what = part & RFT_WHAT;
-        bool fits = op == RF_COPY ? what == RF_COPY_TO : what == RF_COMMIT_READ || what == RF_COMMIT_WRITE;
-        if (!(part & RFT_OTHER) || !fits)
+        unsigned part = *cursor->tags++ - RFT_OTHER; /* an access wraps, and fits nothing */
+        if (op == RF_COPY ? part != RF_COPY_TO : part != RF_COMMIT_READ && part != RF_COMMIT_WRITE)
             return "a commit or copy lacks parts";
         flaw = decode_other(cursor, part, events + i);
         if (flaw)
@@ -262,11 +257,99 @@ static const char *decode_control(struct cursor *cursor, unsigned what, struct r
     return NULL;
 }
 
+/* What the tag of an access says, ready to use; one to a cache line. */
+struct meaning {
+    _Alignas(64) uint64_t addr_mask; /* of 8 bytes of the address column, those that are its own */
+    uint64_t unit;      /* what its delta counts in */
+    uint32_t site_mask;
+    uint32_t plus_addr; /* a delta that takes no bytes */
+    unsigned char addr_bytes, site_bytes, plus_site, last; /* last: size - 1 */
+    struct rf_event event;                                 /* op and size */
+};
+
+/* Made anew for each chunk: that is cheap beside a chunk, and needs no start-up. */
+static void explain_tags(struct meaning meanings[RFT_OTHER])
+{
+    static const unsigned char addr_bytes[6] = {0, 0, 1, 2, 4, 8}, site_bytes[4] = {0, 0, 1, 4};
+    for (unsigned tag = 0; tag < RFT_OTHER; tag++) {
+        unsigned size = 1u << (tag / 2 % 4), addr = tag / 8 % 6, site = tag / 48;
+        meanings[tag] = (struct meaning){.addr_mask = addr < RFT_ADDR1 ? 0 : UINT64_MAX >> (64 - 8 * addr_bytes[addr]),
+                                         .unit = addr <= RFT_ADDR2 ? size : 1,
+                                         .site_mask = site < RFT_SITE1 ? 0 : UINT32_MAX >> (32 - 8 * site_bytes[site]),
+                                         .plus_addr = addr == RFT_NEXT ? size : 0,
+                                         .addr_bytes = addr_bytes[addr],
+                                         .site_bytes = site_bytes[site],
+                                         .plus_site = site == RFT_SITE_NEXT,
+                                         .last = (unsigned char)(size - 1),
+                                         .event = {.size = size & 0xffffffu, .op = tag & 1}};
+    }
+}
+
+#define UNCHECKED 32u /* accesses between two looks at the bounds; 8 bytes of address for each are within the slack */
+_Static_assert(8 * (UNCHECKED + 1) <= RF_RFT_SLACK, "what is read in vain must lie in the slack");
+
+struct columns {
+    const unsigned char *addrs, *addrs_end, *sites, *sites_end;
+    unsigned crossing;                   /* at least a granule: an access left its own */
+    unsigned any_tag, all_tags;          /* bit 0: is there a write; are there only writes */
+    uint32_t largest_site;
+};
+
+/* Decodes accesses until another tag, or the end of the tags or of the room. False if a column is too short. */
+static bool decode_accesses(struct cursor *cursor, struct columns *columns, const struct meaning *meanings,
+                            struct rf_event **out, const struct rf_event *end)
+{
+    /* Copies, so that the loop keeps them in registers: a store of an event could change what a pointer leads to. */
+    const unsigned char *tags = cursor->tags, *addrs = columns->addrs, *sites = columns->sites;
+    struct rf_event *to = *out;
+    uint64_t addr = cursor->now.variable;
+    uint32_t site = cursor->now.site, number = (uint32_t)cursor->number, thread = cursor->now.thread;
+    unsigned crossing = columns->crossing, any = columns->any_tag, all = columns->all_tags;
+    uint32_t largest = columns->largest_site;
+    bool more = true;
+    while (more && addrs <= columns->addrs_end && sites <= columns->sites_end) {
+        size_t room = (size_t)(end - to), left = (size_t)(cursor->tags_end - tags);
+        const unsigned char *stop = tags + (left < UNCHECKED ? left : UNCHECKED);
+        if ((size_t)(stop - tags) > room)
+            stop = tags + room;
+        const unsigned char *from = tags;
+        while (tags < stop && *tags < RFT_OTHER) {
+            unsigned tag = *tags++;
+            const struct meaning *meaning = &meanings[tag];
+            addr += rft_unzigzag(load64(addrs) & meaning->addr_mask) * meaning->unit + meaning->plus_addr;
+            site += rft_unzigzag32(load32(sites) & meaning->site_mask) + meaning->plus_site;
+            addrs += meaning->addr_bytes;
+            sites += meaning->site_bytes;
+            crossing |= ((unsigned)addr & (RF_GRANULE - 1)) + meaning->last;
+            any |= tag;
+            all &= tag;
+            largest = site > largest ? site : largest;
+            *to = meaning->event;
+            to->addr = addr;
+            to->thread = thread;
+            to->site = site;
+            to->number = ++number;
+            to++;
+        }
+        more = tags == stop && tags != from;
+    }
+    cursor->number += (uint32_t)(number - (uint32_t)cursor->number);
+    cursor->now.variable = addr;
+    cursor->now.site = site;
+    cursor->tags = tags;
+    columns->addrs = addrs;
+    columns->sites = sites;
+    columns->crossing = crossing;
+    columns->any_tag = any;
+    columns->all_tags = all;
+    columns->largest_site = largest;
+    *out = to;
+    return addrs <= columns->addrs_end && sites <= columns->sites_end;
+}
+
 const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned char *raw, struct rf_rft_limits limits,
                           struct rf_event *events, uint32_t *ops, struct rf_rft_thread **threads, size_t *threads_capacity)
 {
-    static const uint64_t addr_mask[4] = {0xff, 0xffff, 0xffffffff, UINT64_MAX};
-    static const uint32_t site_mask[4] = {0, 0xff, 0xffff, 0xffffffff};
     if (header->raw < RFT_COLUMNS)
         return "a chunk of events is too short";
     uint64_t tag_bytes = load32(raw), addr_bytes = load32(raw + 4), site_bytes = load32(raw + 8);
@@ -275,65 +358,32 @@ const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned cha
 
     struct cursor cursor = {.tags = raw + RFT_COLUMNS, .number = header->first - 1, .limits = limits};
     cursor.tags_end = cursor.tags + tag_bytes;
-    const unsigned char *addrs = cursor.tags_end, *addrs_end = addrs + addr_bytes;
-    const unsigned char *sites = addrs_end, *sites_end = sites + site_bytes;
-    cursor.misc = sites_end;
+    struct columns columns = {.addrs = cursor.tags_end, .all_tags = 1};
+    columns.addrs_end = columns.sites = columns.addrs + addr_bytes;
+    columns.sites_end = cursor.misc = columns.sites + site_bytes;
     cursor.misc_end = raw + header->raw;
     struct roll roll = {.threads = *threads};
+    struct meaning meanings[RFT_OTHER];
+    explain_tags(meanings);
 
     struct rf_event *out = events, *end = events + header->events;
-    unsigned crossing = 0; /* not 0: an access left its granule */
-    uint32_t accesses = 0; /* the ops among them, as bits */
-    uint32_t largest_site = 0;
     while (cursor.tags < cursor.tags_end) {
-        /* Inside this loop nothing is stored but events: the state of the thread lives in registers. */
-        uint64_t addr = cursor.now.variable;
-        uint32_t site = cursor.now.site, number = (uint32_t)cursor.number, start = number;
-        const unsigned char *tags = cursor.tags;
-        const unsigned char *stop = (size_t)(cursor.tags_end - tags) < (size_t)(end - out) ? cursor.tags_end : tags + (end - out);
-        unsigned tag = 0;
-        while (tags < stop && (tag = *tags) < RFT_OTHER && addrs <= addrs_end && sites <= sites_end) {
-            unsigned width = tag >> 3 & 3, log = tag >> 1 & 3;
-            uint64_t delta = rft_unzigzag(load64(addrs) & addr_mask[width]);
-            addrs += (size_t)1 << width;
-            addr += width < 2 ? delta << log : delta;
-            unsigned site_width = tag >> 5;
-            site += rft_unzigzag32(load32(sites) & site_mask[site_width]);
-            sites += (1u << site_width) >> 1;
-            unsigned size = 1u << log;
-            crossing |= ((unsigned)addr & (RF_GRANULE - 1)) + size - 1;
-            accesses |= 1u << (tag & 1);
-            largest_site = site > largest_site ? site : largest_site;
-            *out++ = (struct rf_event){.addr = addr,
-                                       .thread = cursor.now.thread,
-                                       .site = site,
-                                       .number = ++number,
-                                       .size = size & 0xffffffu,
-                                       .op = tag & 1};
-            tags++;
-        }
-        if (tags != cursor.tags && !roll.count)
-            return "an event has no thread";
-        cursor.now.variable = addr;
-        cursor.now.site = site;
-        cursor.number += (uint32_t)(number - start);
-        cursor.tags = tags;
-        if (tags == cursor.tags_end)
-            break;
-        if (addrs > addrs_end || sites > sites_end)
-            return "a column is too short";
-        if (tag < RFT_OTHER || out == end)
-            return "more events than the header says";
-        cursor.tags++;
         const char *flaw;
-        if ((tag & RFT_WHAT) >= RFT_STEP) {
-            flaw = decode_control(&cursor, tag & RFT_WHAT, &roll, threads, threads_capacity);
+        unsigned tag = *cursor.tags;
+        if (tag >= RFT_OTHER + RFT_STEP) {
+            cursor.tags++;
+            flaw = decode_control(&cursor, tag - RFT_OTHER, &roll, threads, threads_capacity);
         } else if (!roll.count) {
             flaw = "an event has no thread";
+        } else if (out == end) {
+            flaw = "more events than the header says";
+        } else if (tag < RFT_OTHER) {
+            flaw = decode_accesses(&cursor, &columns, meanings, &out, end) ? NULL : "a column is too short";
         } else {
             size_t count = 0;
+            cursor.tags++;
             cursor.number++;
-            flaw = decode_group(&cursor, tag, out, (size_t)(end - out), &count);
+            flaw = decode_group(&cursor, tag - RFT_OTHER, out, (size_t)(end - out), &count);
             out += count;
         }
         if (flaw)
@@ -341,14 +391,14 @@ const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned cha
     }
     if (out != end)
         return "fewer events than the header says";
-    if (addrs != addrs_end || sites != sites_end || cursor.misc != cursor.misc_end)
+    if (columns.addrs != columns.addrs_end || columns.sites != columns.sites_end || cursor.misc != cursor.misc_end)
         return "a column has the wrong length";
-    if (crossing >= RF_GRANULE)
+    if (columns.crossing >= RF_GRANULE)
         return "an access is not inside a granule";
-    if (largest_site >= limits.sites)
+    if (columns.largest_site >= limits.sites)
         return "unknown site";
     if (cursor.number != header->first + header->span)
         return "event numbers do not match the header";
-    *ops = cursor.ops | accesses;
+    *ops = cursor.ops | (columns.any_tag & 1) << RF_WRITE | (columns.all_tags & 1 ? 0 : 1u << RF_READ);
     return NULL;
 }

@@ -4,7 +4,8 @@
  * 2. Nothing that a file says is believed: a chunk is taken only if its hash is right, and decoded only as far as every length,
  *    index and size in it is in range. What leaves the decoder keeps the invariants of core/event.h.
  * 3. An event costs one tag byte in the first column, and what the tag says in the others. The common case, a READ or WRITE of
- *    1, 2, 4 or 8 bytes, has field widths in its tag, so that decoding it takes no branch that depends on the data.
+ *    1, 2, 4 or 8 bytes, has field widths in its tag, so that decoding it takes no branch that depends on the data, and bounds
+ *    are looked at once for a stretch of such events: RF_RFT_SLACK bytes behind the chunk may be read in vain.
  */
 #ifndef RF_TRACE_RFT_H
 #define RF_TRACE_RFT_H
@@ -17,7 +18,7 @@
 #define RF_RFT_CHUNK_HEADER 40u
 #define RF_RFT_MAX_BYTES (64u << 20) /* of a chunk, packed or not */
 #define RF_RFT_MAX_EVENTS (1u << 21) /* of a chunk */
-#define RF_RFT_SLACK 16u             /* bytes that may be read, and are ignored, behind an unpacked chunk */
+#define RF_RFT_SLACK 512u            /* bytes that may be read, and are ignored, behind an unpacked chunk */
 #define RF_RFT_MAX_THREADS (1u << 24)
 
 enum rf_rft_type { RF_RFT_NAMES = 1, RF_RFT_EVENTS = 2, RF_RFT_END = 3 };

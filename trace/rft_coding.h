@@ -1,11 +1,11 @@
 /* What the encoder and the decoder of .rft agree on.
  *
- * A tag below 0x80 is an access:  bit 0    write
- *                                 bits 1-2 log2 of the size
- *                                 bits 3-4 log2 of the bytes of its address delta; one and two bytes count in units of the size
- *                                 bits 5-6 bytes of its site delta: 0, 1, 2, 4
- * Any other is 0x80 | what:       an operation, with bit 5 "the site changed" and bit 6 "has a size", its fields as varints in
- *                                 the fourth column; or one of the controls below.
+ * A tag below RFT_OTHER is an access, ((site * 6 + addr) * 4 + log2 of the size) * 2 + write, where
+ *   addr  0 the last address  1 the one behind it: plus the size  2, 3 delta of 1, 2 bytes, in units of the size
+ *         4, 5 delta of 4, 8 bytes
+ *   site  0 the last site  1 plus one  2, 3 delta of 1, 4 bytes
+ * Any other is RFT_OTHER + an operation, with its fields as varints in the fourth column: address, site, and size if it has one;
+ * or RFT_OTHER + one of the controls below.
  * Deltas are zigzag coded, against the last address of the same kind, and the last site, of this thread in this chunk.
  */
 #ifndef RF_TRACE_RFT_CODING_H
@@ -13,18 +13,27 @@
 
 #include "core/event.h"
 
-#define RFT_OTHER 0x80u
-#define RFT_WHAT 0x1fu
-#define RFT_SITE 0x20u
-#define RFT_SIZE 0x40u
-
-#define RFT_STEP 29u       /* varint: the next event's number is the last one plus this, not plus 1 */
-#define RFT_NEW_THREAD 30u /* varint: from here on events are of this thread, which is new in this chunk */
-#define RFT_THREAD 31u     /* varint: ... of the thread that was the n-th new one */
+#define RFT_OTHER 192u
+#define RFT_STEP 61u       /* varint: the next event's number is the last one plus this, not plus 1 */
+#define RFT_NEW_THREAD 62u /* varint: from here on events are of this thread, which is new in this chunk */
+#define RFT_THREAD 63u     /* varint: ... of the thread that was the n-th new one */
 
 _Static_assert(RF_OP_COUNT <= RFT_STEP, "operations and controls share the tag");
 
 #define RFT_COLUMNS 12u /* bytes before the columns: the sizes of the first three */
+
+enum { RFT_SAME, RFT_NEXT, RFT_ADDR1, RFT_ADDR2, RFT_ADDR4, RFT_ADDR8 };
+enum { RFT_SITE_SAME, RFT_SITE_NEXT, RFT_SITE1, RFT_SITE4 };
+
+static inline unsigned rft_tag(unsigned site, unsigned addr, unsigned log, unsigned write)
+{
+    return ((site * 6 + addr) * 4 + log) * 2 + write;
+}
+
+static inline bool rft_has_size(enum rf_op op)
+{
+    return rf_op_kind(op) == RF_ACCESS || rf_op_kind(op) == RF_MEMORY || rf_op_kind(op) == RF_PART || op == RF_COMMIT;
+}
 
 /* What an operation's addr is relative to. */
 enum rft_base { RFT_VARIABLE, RFT_OBJECT, RFT_ABSOLUTE };

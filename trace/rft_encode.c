@@ -61,7 +61,7 @@ static size_t switch_thread(struct rf_rft_encoder *encoder, uint32_t thread, uns
         memset(encoder->places + known, 0, (encoder->places_capacity - known) * sizeof *encoder->places);
     size_t place = encoder->places[thread];
     if (place < encoder->threads_count && encoder->threads[place].thread == thread) {
-        *(*tags)++ = RFT_OTHER | RFT_THREAD;
+        *(*tags)++ = RFT_OTHER + RFT_THREAD;
         *misc = rf_rft_put_varint(*misc, place);
         return place;
     }
@@ -70,36 +70,41 @@ static size_t switch_thread(struct rf_rft_encoder *encoder, uint32_t thread, uns
         rf_grow(encoder->threads, &encoder->threads_capacity, encoder->threads_count, sizeof *encoder->threads);
     encoder->threads[place] = (struct rf_rft_thread){.thread = thread};
     encoder->places[thread] = (uint32_t)place;
-    *(*tags)++ = RFT_OTHER | RFT_NEW_THREAD;
+    *(*tags)++ = RFT_OTHER + RFT_NEW_THREAD;
     *misc = rf_rft_put_varint(*misc, thread);
     return place;
 }
 
-/* The log2 of the bytes that a delta takes, and the delta as it is written. */
-static unsigned addr_width(uint64_t delta, unsigned log, uint64_t *coded)
+/* How an address is written, and what is written. */
+static unsigned addr_class(uint64_t delta, unsigned log, uint64_t *coded)
 {
     int64_t scaled = (int64_t)delta / ((int64_t)1 << log);
+    *coded = 0;
+    if (delta == 0)
+        return RFT_SAME;
+    if (delta == UINT64_C(1) << log)
+        return RFT_NEXT;
     if ((uint64_t)scaled << log == delta) {
         *coded = rft_zigzag((uint64_t)scaled);
         if (*coded <= 0xff)
-            return 0;
+            return RFT_ADDR1;
         if (*coded <= 0xffff)
-            return 1;
+            return RFT_ADDR2;
     }
     *coded = rft_zigzag(delta);
-    return *coded <= 0xffffffff ? 2 : 3;
+    return *coded <= 0xffffffff ? RFT_ADDR4 : RFT_ADDR8;
 }
 
-static unsigned site_width(uint32_t coded)
+static unsigned site_class(uint32_t delta, uint32_t *coded)
 {
-    return coded == 0 ? 0 : coded <= 0xff ? 1 : coded <= 0xffff ? 2 : 3;
+    *coded = rft_zigzag32(delta);
+    return delta == 0 ? RFT_SITE_SAME : delta == 1 ? RFT_SITE_NEXT : *coded <= 0xff ? RFT_SITE1 : RFT_SITE4;
 }
 
 static void put_other(const struct rf_event *event, struct rf_rft_thread *now, unsigned char **tags, unsigned char **misc)
 {
     enum rf_op op = (enum rf_op)event->op;
     unsigned char *m = *misc;
-    unsigned tag = RFT_OTHER | (unsigned)op;
     if (rft_base(op) == RFT_ABSOLUTE) {
         m = rf_rft_put_varint(m, event->addr);
     } else {
@@ -107,22 +112,18 @@ static void put_other(const struct rf_event *event, struct rf_rft_thread *now, u
         m = rf_rft_put_varint(m, rft_zigzag(event->addr - *last));
         *last = event->addr;
     }
-    if (event->site != now->site) {
-        tag |= RFT_SITE;
-        m = rf_rft_put_varint(m, rft_zigzag32(event->site - now->site));
-        now->site = event->site;
-    }
-    if (event->size) {
-        tag |= RFT_SIZE;
+    m = rf_rft_put_varint(m, rft_zigzag32(event->site - now->site));
+    now->site = event->site;
+    if (rft_has_size(op))
         m = rf_rft_put_varint(m, event->size);
-    }
-    *(*tags)++ = (unsigned char)tag;
+    *(*tags)++ = (unsigned char)(RFT_OTHER + op);
     *misc = m;
 }
 
 const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct rf_event *events, size_t count, uint64_t first,
                                    size_t *size)
 {
+    static const unsigned char addr_bytes[6] = {0, 0, 1, 2, 4, 8}, site_bytes[4] = {0, 0, 1, 4};
     make_room(encoder, count);
     unsigned char *tags = encoder->columns[0], *addrs = encoder->columns[1], *sites = encoder->columns[2];
     unsigned char *misc = encoder->columns[3];
@@ -135,7 +136,7 @@ const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct 
         struct rf_rft_thread *now = &encoder->threads[place];
         bool part = rf_op_kind((enum rf_op)event->op) == RF_PART;
         if (event->number - number != (part ? 0 : 1)) {
-            *tags++ = RFT_OTHER | RFT_STEP;
+            *tags++ = RFT_OTHER + RFT_STEP;
             misc = rf_rft_put_varint(misc, event->number - number);
         }
         number = event->number;
@@ -145,16 +146,16 @@ const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct 
         }
         unsigned log = (unsigned)__builtin_ctz(event->size);
         uint64_t coded;
-        unsigned width = addr_width(event->addr - now->variable, log, &coded);
-        uint32_t coded_site = rft_zigzag32(event->site - now->site);
-        unsigned wide = site_width(coded_site);
-        *tags++ = (unsigned char)(event->op | log << 1 | width << 3 | wide << 5);
+        uint32_t coded_site;
+        unsigned where = addr_class(event->addr - now->variable, log, &coded);
+        unsigned site = site_class(event->site - now->site, &coded_site);
+        *tags++ = (unsigned char)rft_tag(site, where, log, event->op);
         coded = htole64(coded);
         memcpy(addrs, &coded, 8);
-        addrs += (size_t)1 << width;
+        addrs += addr_bytes[where];
         coded_site = htole32(coded_site);
         memcpy(sites, &coded_site, 4);
-        sites += (1u << wide) >> 1;
+        sites += site_bytes[site];
         now->variable = event->addr;
         now->site = event->site;
     }

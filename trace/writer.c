@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "trace/grow.h"
+#include "trace/rft_coding.h"
 
 /* Larger chunks pack no better, and their events do not fit the cache of a core while they are analysed. */
 #define CHUNK_EVENTS (16u << 10)
@@ -280,11 +281,6 @@ static void append_pieces(struct rf_writer *writer, uint64_t number, struct rf_e
     }
 }
 
-static bool has_size(enum rf_op op)
-{
-    return rf_op_kind(op) == RF_ACCESS || rf_op_kind(op) == RF_MEMORY || rf_op_kind(op) == RF_PART || op == RF_COMMIT;
-}
-
 void rf_writer_event(struct rf_writer *writer, uint64_t number, const struct rf_event *given)
 {
     if (writer->error)
@@ -297,7 +293,7 @@ void rf_writer_event(struct rf_writer *writer, uint64_t number, const struct rf_
         return;
     }
     enum rf_op op = (enum rf_op)event.op;
-    if (!has_size(op))
+    if (!rft_has_size(op))
         event.size = 0;
     if (writer->format == RF_FORMAT_STD)
         rf_text_event(writer, number, &event);
