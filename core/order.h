@@ -167,17 +167,22 @@ static inline uint32_t rf_order_owner(const struct rf_order *order, rf_epoch epo
     return slot->owners[i - 1].thread;
 }
 
-/* Starts a new epoch (invariant 3). */
-static inline void rf_thread_tick(struct rf_order *order, struct rf_thread *thread)
+static inline void rf_thread_advance(struct rf_order *order, struct rf_thread *thread, uint32_t step)
 {
     uint32_t time = thread->clock.times[thread->slot];
-    if (time + order->tick > order->time_limit) {
+    if (time + step > order->time_limit) { /* invariant 3 */
         order->slots[thread->slot].spent = true;
         rf_slot_fresh(order, thread);
         return;
     }
-    thread->clock.times[thread->slot] = time + order->tick;
+    thread->clock.times[thread->slot] = time + step;
     rf_thread_refresh(order, thread);
+}
+
+/* Starts a new epoch. */
+static inline void rf_thread_tick(struct rf_order *order, struct rf_thread *thread)
+{
+    rf_thread_advance(order, thread, order->tick);
 }
 
 static inline struct rf_sync *rf_order_object(struct rf_order *order, int space, uint64_t key)
@@ -313,11 +318,9 @@ static inline void rf_order_commit_end(struct rf_order *order, struct rf_thread 
     }
     thread->in_transaction = false;
     if (writes)
-        thread->clock.times[thread->slot]--; /* even again; the tick makes it new */
-    if (order->tick_releases)
+        rf_thread_advance(order, thread, 1); /* even again, and new: the odd time stays in the thread's past */
+    else if (order->tick_releases)
         rf_thread_tick(order, thread);
-    else
-        rf_thread_refresh(order, thread);
 }
 
 /* Two accesses inside transactions are never a race, ordered or not; under RF_TXN_WRITES they may be unordered. */
