@@ -8,7 +8,8 @@
  * 3. No deadlock: a worker waits for its turn only while a worker with a smaller number is decoding or resolving, and the
  *    smallest one never waits. A worker waits for something to do only if its next chunk is being filled by another, or if no
  *    slot is empty because another worker is still analysing.
- * 4. A READY slot is read by all and written by none.
+ * 4. A READY slot is read by all and written by none. Each worker passes over the accesses to variables of others: that is
+ *    cheaper than handing them out, since neighbours have one owner and the branch is foreseen.
  */
 #include "replay/pipeline.h"
 
@@ -21,10 +22,7 @@ enum slot_state { EMPTY, FILLING, READY };
 struct slot {
     enum slot_state state;
     struct rf_chunk *chunk;
-    struct rf_batch whole;
-    struct rf_batch *shares;   /* one a worker */
-    struct rf_event **storage; /* of the shares */
-    size_t *capacity;
+    struct rf_batch batch;
     unsigned readers; /* workers that have yet to analyse it */
 };
 
@@ -47,15 +45,15 @@ struct worker {
     unsigned number;
 };
 
-static void analyse(struct rf_pipeline *pipeline, unsigned worker, const struct rf_batch *whole, const struct rf_batch *share)
+static void analyse(struct rf_pipeline *pipeline, unsigned worker, const struct rf_batch *batch)
 {
     unsigned jobs = pipeline->plan->jobs;
     for (size_t d = 0; d < pipeline->plan->detector_count; d++) {
         const struct rf_detector *detector = pipeline->plan->detectors[d];
         if (detector->sharded)
-            detector->run(&pipeline->replays[d * jobs + worker], share);
+            detector->run(&pipeline->replays[d * jobs + worker], batch);
         else if (d % jobs == worker)
-            detector->run(&pipeline->replays[d * jobs], whole);
+            detector->run(&pipeline->replays[d * jobs], batch);
     }
 }
 
@@ -72,48 +70,10 @@ static enum rf_trace_status run_alone(struct rf_pipeline *pipeline)
     struct rf_batch batch;
     while ((status = rf_reader_next(pipeline->reader, &batch)) == RF_TRACE_MORE) {
         rf_sites_update(pipeline->sites, pipeline->reader);
-        analyse(pipeline, 0, &batch, &batch);
+        analyse(pipeline, 0, &batch);
         progress(pipeline, &batch);
     }
     return status;
-}
-
-static void push(struct slot *slot, unsigned worker, const struct rf_event *events, size_t count)
-{
-    struct rf_batch *share = &slot->shares[worker];
-    if (share->count + count > slot->capacity[worker]) {
-        slot->capacity[worker] = 2 * (share->count + count);
-        slot->storage[worker] = rf_resized(slot->storage[worker], slot->capacity[worker] * sizeof *events);
-    }
-    for (size_t i = 0; i < count; i++)
-        slot->storage[worker][share->count++] = events[i];
-}
-
-/* Accesses go to the worker that owns the variable, everything else to all. */
-static void share_out(struct slot *slot, unsigned jobs)
-{
-    const struct rf_batch *whole = &slot->whole;
-    for (unsigned w = 0; w < jobs; w++) {
-        slot->shares[w] = (struct rf_batch){ .base = whole->base, .ops = whole->ops };
-        if (slot->capacity[w] < whole->count) { /* room for the worst case, so that accesses need no check */
-            slot->capacity[w] = whole->count;
-            slot->storage[w] = rf_resized(slot->storage[w], whole->count * sizeof **slot->storage);
-        }
-    }
-    for (size_t i = 0; i < whole->count; i++) {
-        const struct rf_event *event = &whole->events[i];
-        if (event->op <= RF_WRITE) {
-            unsigned w = rf_shard_of(event->addr, jobs);
-            slot->storage[w][slot->shares[w].count++] = *event;
-            continue;
-        }
-        size_t group = event->op == RF_COMMIT ? event->size + 1u : event->op == RF_COPY ? 2 : 1;
-        for (unsigned w = 0; w < jobs; w++)
-            push(slot, w, event, group);
-        i += group - 1;
-    }
-    for (unsigned w = 0; w < jobs; w++)
-        slot->shares[w].events = slot->storage[w];
 }
 
 /* Takes the next chunk through its filling. Called with the lock held, returns with it held. */
@@ -134,28 +94,22 @@ static void fill(struct crew *crew)
     slot->state = FILLING;
     pthread_mutex_unlock(&crew->lock);
 
-    bool good = rf_chunk_decode(reader, slot->chunk, &slot->whole);
+    bool good = rf_chunk_decode(reader, slot->chunk, &slot->batch);
 
     pthread_mutex_lock(&crew->lock);
     while (crew->resolved != number)
         pthread_cond_wait(&crew->changed, &crew->lock);
     if (number < crew->last) { /* else an earlier chunk was damaged, and the trace ends there */
-        rf_reader_resolve(reader, slot->chunk, &slot->whole);
-        if (slot->whole.ops & 1u << RF_COPY)
+        rf_reader_resolve(reader, slot->chunk, &slot->batch);
+        if (slot->batch.ops & 1u << RF_COPY)
             crew->start_over = true;
         if (!good) {
             crew->status = rf_reader_damaged(reader, slot->chunk);
             crew->last = number + 1;
         }
-        progress(crew->pipeline, &slot->whole);
+        progress(crew->pipeline, &slot->batch);
     }
     crew->resolved++;
-    pthread_cond_broadcast(&crew->changed);
-    pthread_mutex_unlock(&crew->lock);
-
-    share_out(slot, crew->jobs);
-
-    pthread_mutex_lock(&crew->lock);
     slot->readers = crew->jobs;
     slot->state = READY;
     pthread_cond_broadcast(&crew->changed);
@@ -172,7 +126,7 @@ static void *work(void *argument)
         /* Slot and number belong together: a slot is not refilled before this worker has analysed it. */
         if (mine->state == READY && next < crew->fetched) {
             pthread_mutex_unlock(&crew->lock);
-            analyse(crew->pipeline, worker->number, &mine->whole, &mine->shares[worker->number]);
+            analyse(crew->pipeline, worker->number, &mine->batch);
             pthread_mutex_lock(&crew->lock);
             next++;
             if (!--mine->readers) {
@@ -196,16 +150,8 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
     pthread_mutex_init(&crew.lock, NULL);
     pthread_cond_init(&crew.changed, NULL);
     crew.slots = rf_resized(NULL, crew.slot_count * sizeof *crew.slots);
-    for (unsigned i = 0; i < crew.slot_count; i++) {
+    for (unsigned i = 0; i < crew.slot_count; i++)
         crew.slots[i] = (struct slot){ .chunk = rf_chunk_new() };
-        crew.slots[i].shares = rf_resized(NULL, jobs * sizeof *crew.slots[i].shares);
-        crew.slots[i].storage = rf_resized(NULL, jobs * sizeof *crew.slots[i].storage);
-        crew.slots[i].capacity = rf_resized(NULL, jobs * sizeof *crew.slots[i].capacity);
-        for (unsigned w = 0; w < jobs; w++) {
-            crew.slots[i].storage[w] = NULL;
-            crew.slots[i].capacity[w] = 0;
-        }
-    }
     pthread_t *threads = rf_resized(NULL, jobs * sizeof *threads);
     struct worker *workers = rf_resized(NULL, jobs * sizeof *workers);
     for (unsigned w = 0; w < jobs; w++) {
@@ -218,14 +164,8 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
     work(&workers[0]);
     for (unsigned w = 1; w < jobs; w++)
         pthread_join(threads[w], NULL);
-    for (unsigned i = 0; i < crew.slot_count; i++) {
-        for (unsigned w = 0; w < jobs; w++)
-            free(crew.slots[i].storage[w]);
-        free(crew.slots[i].shares);
-        free(crew.slots[i].storage);
-        free(crew.slots[i].capacity);
+    for (unsigned i = 0; i < crew.slot_count; i++)
         rf_chunk_free(crew.slots[i].chunk);
-    }
     free(crew.slots);
     free(threads);
     free(workers);

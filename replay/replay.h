@@ -60,8 +60,8 @@ void rf_replay_start_over(struct rf_replay *replay, struct rf_engine *engine);
 
 static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
 {
-    /* Lines of 64 bytes stay together, so that a worker's cells have neighbours in the cache. */
-    return (uint32_t)((((addr >> 6) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
+    /* Neighbours stay together: they are accessed one after the other, and their cells share pages. */
+    return (uint32_t)((((addr >> 12) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
 }
 
 #endif
