@@ -131,13 +131,20 @@ static void put_object(struct rf_writer *writer, uint64_t addr)
         put_hex(writer, addr);
 }
 
-/* Bytes of a run of events, each `stride` events apart, that continue one another. */
+/* Does the parser cut a range between these two events? Accesses at granules, ranges where one has the largest size. */
+static bool is_cut(const struct rf_event *before, const struct rf_event *after)
+{
+    bool meets = after->op == before->op && after->addr == before->addr + before->size && after->addr < RF_NAMED_BASE;
+    bool range = before->op == RF_ALLOC || before->op == RF_FREE || before->op == RF_COPY;
+    return meets && (range ? before->size == RF_MAX_SIZE : after->addr % RF_GRANULE == 0);
+}
+
+/* Bytes of a run of events, each `stride` events apart, that were one before they were cut. */
 static uint64_t run_bytes(const struct rf_event *events, size_t count, size_t stride, size_t *length)
 {
     uint64_t bytes = events[0].size;
     size_t i = stride;
-    while (i < count && events[i].op == events[0].op && events[i].addr == events[0].addr + bytes &&
-           events[0].addr < RF_NAMED_BASE) {
+    while (i < count && is_cut(&events[i - stride], &events[i])) {
         bytes += events[i].size;
         i += stride;
     }
@@ -237,16 +244,14 @@ static bool belongs(const struct rf_writer *writer, uint64_t number, const struc
     if (number != writer->last_number || event->thread != head->thread || event->site != head->site || event->op != head->op)
         return false;
     const struct rf_event *last = &writer->pending[writer->count - (head->op == RF_COPY ? 2 : 1)];
-    bool joins = event->addr == last->addr + last->size && event->addr < RF_NAMED_BASE;
     switch (event->op) {
     case RF_READ:
     case RF_WRITE:
-        return joins && event->addr % RF_GRANULE == 0 && writer->count < RF_STD_MAX_ACCESS / RF_GRANULE;
+        return is_cut(last, event) && writer->count < RF_STD_MAX_ACCESS / RF_GRANULE;
     case RF_ALLOC:
     case RF_FREE:
     case RF_COPY:
-        return (joins && last->size == RF_MAX_SIZE) ||
-               is_field(variable_name(writer, head->addr), variable_name(writer, event->addr));
+        return is_cut(last, event) || is_field(variable_name(writer, head->addr), variable_name(writer, event->addr));
     default:
         return false;
     }
