@@ -1,6 +1,6 @@
-/* DJIT+ (Pozniansky and Schuster), as AccuLock compares it in its sections 4 and 6: vector clocks for every variable, but only
- * the first read and the first write of each time frame are checked and recorded. A time frame is an epoch: it ends where the
- * thread hands knowledge on.
+/* DJIT+ (Pozniansky and Schuster), as AccuLock compares it in its sections 4 and 6: vector clocks for every variable, but
+ * only the first read and the first write of each time frame are checked and recorded. A time frame is an epoch: it ends
+ * where the thread hands knowledge on.
  *
  * 1. W_x(t) and R_x(t) are the epochs of thread t's last write and last read of x, with the note of the first in that epoch.
  * 2. A second access of one kind in an epoch finds nothing new as long as the variable has not raced: an access of another

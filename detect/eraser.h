@@ -1,11 +1,10 @@
-/* Eraser (Savage, Burrows, Nelson, Sobalvarro and Anderson, 1997): the lockset discipline behind a state machine, which forgives
- * initialisation by one thread and reading by many. AccuLock discusses it in section 2.3.
+/* Eraser (Savage, Burrows, Nelson, Sobalvarro and Anderson, 1997): the lockset discipline behind a state machine, which
+ * forgives initialisation by one thread and reading by many. AccuLock discusses it in section 2.3.
  *
  *   Virgin           never accessed
  *   Exclusive        accessed by one thread; C(x) is still the set of all locks
- *   Shared           another thread has read it, and nobody has written it since the first such read: C(x) is refined, but not
- *                    reported
- *   Shared-Modified  written by another thread, or written after it was shared: C(x) is refined, and reported once it is empty
+ *   Shared           another thread has read it, and nobody has written it since: C(x) is refined, but not reported
+ *   Shared-Modified  written by another thread, or by any after it was shared: C(x) is refined, and reported when empty
  *
  * 1. The access that leaves Exclusive is the first that C(x) is refined with. What the first thread did before is forgiven,
  *    which makes Eraser miss real races (Figure 4 of AccuLock).
@@ -51,7 +50,8 @@ static inline void er_enter(struct er_variable *x, struct er_counts *counts, enu
 
 /* Every access that Exclusive does not absorb. */
 static __attribute__((noinline, unused)) void er_step_slow(struct er_variable *x, struct er_counts *counts,
-                                                           struct rf_locksets *locksets, const struct pr_thread *t, bool write)
+                                                           struct rf_locksets *locksets, const struct pr_thread *t,
+                                                           bool write)
 {
     enum er_state state = er_state(x);
     if (state == ER_VIRGIN) {

@@ -1,9 +1,9 @@
-/* Generic: the vector-clock detector that all the others are measured against (PACER, Algorithms 1-6; Wood, Figure 2.3; AccuLock,
- * section 2.1). Two vectors a variable, O(n) at every access, and on purpose no shortcut for an epoch seen before.
+/* Generic: the vector-clock detector that all the others are measured against (PACER, Algorithms 1-6; Wood, Figure 2.3;
+ * AccuLock, section 2.1). Two vectors a variable, O(n) at every access, and on purpose no shortcut for an epoch seen before.
  *
- * 1. W_x(t) and R_x(t) are the times of thread t's last write and last read of x: every access is recorded, whether it raced or
- *    not. So every access that races with any earlier one is reported, not only the first on a variable: Generic says exactly
- *    what the definition of a race says, under each interpretation of transactions.
+ * 1. W_x(t) and R_x(t) are the times of thread t's last write and last read of x: every access is recorded, whether it raced
+ *    or not. So every access that races with any earlier one is reported, not only the first on a variable: Generic says
+ *    exactly what the definition of a race says, under each interpretation of transactions.
  */
 #ifndef RF_DETECT_GENERIC_H
 #define RF_DETECT_GENERIC_H

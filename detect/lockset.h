@@ -1,8 +1,8 @@
-/* LockSet, the plain lockset discipline (AccuLock, Algorithm 3 and section 2.3): every access to a variable must hold a lock that
- * all accesses to it have held. No states, no happens-before.
+/* LockSet, the plain lockset discipline (AccuLock, Algorithm 3 and section 2.3): every access to a variable must hold a lock
+ * that all accesses to it have held. No states, no happens-before.
  *
- * 1. CL_x is the intersection of what protected each access to x so far, RF_READERS_LOCK included for reads; before the first
- *    access it is the set of all locks.
+ * 1. CL_x is the intersection of what protected each access to x so far, RF_READERS_LOCK included for reads; before the
+ *    first access it is the set of all locks.
  * 2. An access that finds or makes CL_x empty is reported, be it the only thread there is ("false warning" in Figure 4). Two
  *    accesses that race share no lock, so wherever another detector finds a race on x, LockSet has reported x by then.
  */

@@ -1,5 +1,6 @@
-/* MultiRace (Pozniansky and Schuster), as AccuLock's section 4 describes it: "exactly the same as DJIT+ except that only accesses
- * with an empty lockset concluded by ERASER are checked using VC operations". Happens-before has its lock edges, as in DJIT+.
+/* MultiRace (Pozniansky and Schuster), as AccuLock's section 4 describes it: "exactly the same as DJIT+ except that only
+ * accesses with an empty lockset concluded by ERASER are checked using VC operations". Happens-before has its lock edges, as
+ * in DJIT+.
  *
  * The definition taken here:
  * 1. Eraser's state machine (detect/eraser.h) runs at every access; C(x) is what it says after that access.

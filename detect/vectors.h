@@ -2,10 +2,10 @@
  * Wood's Figure 2.3 and in AccuLock, section 2.1.2). What Generic, DJIT+ and MultiRace have in common.
  *
  * 1. An entry belongs to a slot and holds the time and the note of the last access recorded for it; time 0 means none.
- * 2. A later access of a slot replaces an earlier one. Nothing is lost: the earlier happens before the later, even if the slot
- *    has changed hands (core/order.h, invariant 2), so whoever is unordered with the earlier is so with the later.
- * 3. Accesses inside transactions have vectors of their own. Two of them never race, ordered or not; so a transactional access
- *    must still find a thread's last plain access after that thread made a transactional one.
+ * 2. A later access of a slot replaces an earlier one. Nothing is lost: the earlier happens before the later, even if the
+ *    slot has changed hands (core/order.h, invariant 2), so whoever is unordered with the earlier is so with the later.
+ * 3. Accesses inside transactions have vectors of their own. Two of them never race, ordered or not; so a transactional
+ *    access must still find a thread's last plain access after that thread made a transactional one.
  */
 #ifndef RF_DETECT_VECTORS_H
 #define RF_DETECT_VECTORS_H
