@@ -20,7 +20,8 @@ static inline bool always_look(struct always *sampler, const struct rf_event *ev
     return true;
 }
 
-/* Called before every event: RF_SAMPLE_BEGIN or RF_SAMPLE_END if a sampling period begins or ends here, RF_OP_COUNT if not. */
+/* Called before every event, until it says RF_OP_COUNT: RF_SAMPLE_BEGIN or RF_SAMPLE_END if a sampling period begins or ends
+ * here. There may be several: a worker may see nothing of what lies between them. */
 static inline enum rf_op always_turn(struct always *sampler, const struct rf_event *event)
 {
     (void)sampler, (void)event;
