@@ -8,8 +8,9 @@
  *    a fork that its parent does not survive. So no time ever wraps.
  * 4. A slot number may pass the limit of a detector's narrow cells; `overflow` is set then, and the detector must widen its
  *    cells before the next access.
- * 5. With options.transactions == RF_TXN_WRITES times advance by two, and they are odd exactly inside a transaction: so an
- *    epoch tells whether its accesses were transactional.
+ * 5. Unless all commits are ordered (RF_TXN_ALL), times advance by two, and they are odd exactly inside a transaction: so an
+ *    epoch tells whether its accesses were transactional. RF_TXN_SHARED needs it, too: a copy moves what a transaction did to
+ *    another variable, which the next transaction may touch without having one in common with the first.
  * 6. Every operation that hands knowledge on (release-like) starts a new epoch. `tick_releases` off: a lock release does not
  *    (MultiLock-HB). `tick_acquires` on: receiving starts one, too (MultiLock-HB, Algorithms 17-19 and 24).
  */
@@ -79,7 +80,7 @@ static inline void rf_order_init(struct rf_order *order, struct rf_engine *engin
         rf_map_init(&order->objects[i], engine->memory);
     order->slot_limit = UINT32_MAX / 2; /* RF_TAG must stay free */
     order->time_limit = UINT32_MAX - 3;
-    order->tick = engine->options->transactions == RF_TXN_WRITES ? 2 : 1;
+    order->tick = engine->options->transactions == RF_TXN_ALL ? 1 : 2;
     order->locks_order = order->volatiles_order = order->tick_releases = true;
 }
 
@@ -283,22 +284,39 @@ static inline void rf_order_join(struct rf_order *order, struct rf_thread *threa
         rf_thread_tick(order, thread);
 }
 
-/* The object through which a commit hands over what it knows of one variable. */
-static inline struct rf_sync *rf_order_transaction(struct rf_order *order, uint64_t addr)
+/* Receives, or hands over, what is known through the variables of a commit: its bytes, as parts of different commits may overlap;
+ * with RF_TXN_ALL through one object, even if the commit has no variables. */
+static inline void rf_order_transaction(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync, bool begin)
 {
-    if (order->engine->options->transactions == RF_TXN_ALL)
-        return &order->everything;
-    return rf_order_object(order, RF_SPACE_TRANSACTION, addr);
+    if (begin) {
+        rf_order_receive(order, thread, sync);
+        return;
+    }
+    order->clock_operations++;
+    sync->last = NULL;
+    rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
+}
+
+static inline void rf_order_transactions(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event, bool begin)
+{
+    enum rf_transactions mode = order->engine->options->transactions;
+    enum rf_op meets = begin ? RF_COMMIT_READ : RF_COMMIT_WRITE; /* RF_TXN_WRITES: an earlier W and a later R' */
+    if (!order->locks_order)
+        return;
+    if (mode == RF_TXN_ALL) {
+        rf_order_transaction(order, thread, &order->everything, begin);
+        return;
+    }
+    for (uint32_t i = 1; i <= event->size; i++)
+        for (uint32_t byte = 0; (mode != RF_TXN_WRITES || event[i].op == meets) && byte < event[i].size; byte++)
+            rf_order_transaction(order, thread, rf_order_object(order, RF_SPACE_TRANSACTION, event[i].addr + byte), begin);
 }
 
 static inline void rf_order_commit_begin(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event)
 {
-    bool writes = order->engine->options->transactions == RF_TXN_WRITES;
-    for (uint32_t i = 1; order->locks_order && i <= event->size; i++)
-        if (!writes || event[i].op == RF_COMMIT_READ) /* W and R' meet: only what this one reads orders it */
-            rf_order_receive(order, thread, rf_order_transaction(order, event[i].addr));
+    rf_order_transactions(order, thread, event, true);
     thread->in_transaction = true;
-    if (writes) {
+    if (order->tick == 2) {
         rf_thread_tick(order, thread);
         thread->clock.times[thread->slot]++; /* invariant 5; the limit leaves room */
         rf_thread_refresh(order, thread);
@@ -307,23 +325,15 @@ static inline void rf_order_commit_begin(struct rf_order *order, struct rf_threa
 
 static inline void rf_order_commit_end(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event)
 {
-    bool writes = order->engine->options->transactions == RF_TXN_WRITES;
-    for (uint32_t i = 1; order->locks_order && i <= event->size; i++) {
-        if (writes && event[i].op != RF_COMMIT_WRITE)
-            continue;
-        struct rf_sync *sync = rf_order_transaction(order, event[i].addr);
-        order->clock_operations++;
-        sync->last = NULL;
-        rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
-    }
+    rf_order_transactions(order, thread, event, false);
     thread->in_transaction = false;
-    if (writes)
+    if (order->tick == 2)
         rf_thread_advance(order, thread, 1); /* even again, and new: the odd time stays in the thread's past */
     else if (order->tick_releases)
         rf_thread_tick(order, thread);
 }
 
-/* Two accesses inside transactions are never a race, ordered or not; under RF_TXN_WRITES they may be unordered. */
+/* Two accesses inside transactions are never a race, ordered or not (invariant 5). */
 static inline bool rf_order_exempt(const struct rf_order *order, const struct rf_thread *thread, rf_epoch earlier)
 {
     return order->tick == 2 && thread->in_transaction && (earlier & 1);

@@ -27,7 +27,7 @@ static void give_back(void *piece, size_t bytes)
 }
 
 static struct rf_memory memory = { .pieces = pieces, .give_back = give_back };
-static const struct rf_options options;
+static const struct rf_options options = { .transactions = RF_TXN_ALL }; /* times in steps of one, as the figures have them */
 
 /* A detector at its beginning; X_init follows. */
 #define BEGIN(d) ((d).engine = (struct rf_engine){ .memory = &memory, .options = &options })
