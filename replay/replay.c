@@ -98,10 +98,12 @@ void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, cons
                     uint32_t size, const struct rf_side *first, const struct rf_locksets *locksets, rf_lockset held)
 {
     if (!replay->all_races && !replay->detector->every_race) {
-        uint64_t *reported = rf_map_at(&replay->reported, addr);
-        if (*reported)
+        /* By bytes: a granule that was accessed in parts may be whole again after alloc or free. */
+        uint64_t *reported = rf_map_at(&replay->reported, addr / RF_GRANULE);
+        uint64_t bytes = ((UINT64_C(1) << size) - 1) << addr % RF_GRANULE;
+        if (!(bytes & ~*reported))
             return;
-        *reported = 1;
+        *reported |= bytes;
     }
     struct rf_races *races = &replay->races;
     if (races->count == races->cap) {

@@ -38,7 +38,7 @@ struct rf_replay {
     bool wide;   /* its cells have their wide form */
     bool all_races;
     uint32_t shard, shards;
-    struct rf_map reported; /* variables that had a race */
+    struct rf_map reported; /* granule -> its bytes that had a race, a bit each */
     struct rf_races races;
     double seconds; /* of processor time in run() */
 };
