@@ -102,7 +102,7 @@ static bool edge(enum oracle_order order, const struct rf_event *a, const struct
         return true;
     switch ((enum rf_op)b->op) {
     case RF_JOIN:
-        return a->thread == b->addr;
+        return a->thread == b->addr || (a->op == RF_FORK && a->addr == b->addr);
     case RF_ACQUIRE:
         return !accu && (a->op == RF_RELEASE || a->op == RF_READ_RELEASE) && a->addr == b->addr;
     case RF_READ_ACQUIRE:
@@ -348,8 +348,11 @@ void oracle_run(struct oracle *o, const struct rf_event *events, size_t count, e
         hold_locks(o);
     static struct pasts pasts;
     memset(&pasts, 0, sizeof pasts);
-    for (uint32_t node = 0; node < o->node_count; node++)
+    for (uint32_t node = 0; node < o->node_count; node++) {
+        o->nodes[node].access = o->access_count;
         run_node(o, &pasts, node);
+    }
+    o->nodes[o->node_count].access = o->access_count;
 }
 
 void oracle_end(struct oracle *o)
@@ -370,12 +373,36 @@ static bool any_with_number(const struct oracle *o, const uint64_t *set, uint64_
     return false;
 }
 
+/* The first node with a number not below this one; numbers never decrease. */
+static uint32_t node_from(const struct oracle *o, uint64_t number)
+{
+    uint32_t low = 0, high = o->node_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (o->nodes[middle].event->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct oracle_access *oracle_find(const struct oracle *o, uint32_t byte, uint64_t number,
+                                        const struct oracle_access *from)
+{
+    const struct oracle_access *access = from ? from : o->accesses + o->nodes[node_from(o, number)].access;
+    for (; access < o->accesses + o->access_count && o->nodes[access->node].event->number == number; access++)
+        if (access->byte == byte)
+            return access;
+    return NULL;
+}
+
 bool oracle_races(const struct oracle *o, uint64_t addr, uint64_t first, uint64_t second)
 {
     uint32_t byte = oracle_byte(o, addr);
-    for (uint32_t i = 0; i < o->access_count; i++)
-        if (o->accesses[i].byte == byte && o->nodes[o->accesses[i].node].event->number == second &&
-            any_with_number(o, o->accesses[i].races, first))
+    const struct oracle_access *access = oracle_find(o, byte, second, NULL);
+    for (; access; access = oracle_find(o, byte, second, access + 1))
+        if (any_with_number(o, access->races, first))
             return true;
     return false;
 }
@@ -383,16 +410,12 @@ bool oracle_races(const struct oracle *o, uint64_t addr, uint64_t first, uint64_
 bool oracle_met(const struct oracle *o, uint64_t addr, uint64_t first, uint64_t second)
 {
     uint32_t byte = oracle_byte(o, addr);
-    for (uint32_t i = 0; i < o->access_count; i++) {
-        const struct oracle_access *access = &o->accesses[i];
-        const struct rf_event *event = o->nodes[access->node].event;
-        if (access->byte != byte || event->number != second)
-            continue;
-        for (uint32_t a = 0; a < access->node; a++)
+    const struct oracle_access *access = oracle_find(o, byte, second, NULL);
+    for (; access; access = oracle_find(o, byte, second, access + 1))
+        for (uint32_t a = node_from(o, first); a < access->node && o->nodes[a].event->number == first; a++)
             if ((oracle_has(access->reads, a) || oracle_has(access->writers, a)) &&
-                o->nodes[a].event->number == first && o->nodes[a].event->thread != event->thread)
+                o->nodes[a].event->thread != o->nodes[access->node].event->thread)
                 return true;
-    }
     return false;
 }
 

@@ -30,8 +30,9 @@ enum oracle_order {
 /* An event, or a commit or copy with its parts: what edges connect. */
 struct oracle_node {
     const struct rf_event *event;
-    uint64_t any, exclusive;      /* locks that protect a read, and a write, here: one bit each */
-    uint64_t *before;             /* the nodes that happen before this one */
+    uint64_t any, exclusive; /* locks that protect a read, and a write, here: one bit each; only for accu-hb */
+    uint64_t *before;        /* the nodes that happen before this one */
+    uint32_t access;         /* its accesses begin here in the list of all, and end where the next node's begin */
 };
 
 /* One access of one byte. */
@@ -45,7 +46,7 @@ struct oracle_access {
 
 struct oracle {
     enum oracle_order order;
-    struct oracle_node nodes[ORACLE_NODES];
+    struct oracle_node nodes[ORACLE_NODES + 1];
     uint32_t node_count, words;
     uint64_t granules[ORACLE_GRANULES]; /* bytes are numbered by the first appearance of their granules */
     uint32_t granule_count;
@@ -72,6 +73,9 @@ static inline bool oracle_has(const uint64_t *set, uint32_t node)
     return set[node / 64] >> (node % 64) & 1;
 }
 
+/* The access to this byte, at or after `from` in the list, by an event with this number; NULL if there is none. */
+const struct oracle_access *oracle_find(const struct oracle *oracle, uint32_t byte, uint64_t number,
+                                        const struct oracle_access *from);
 /* Do the accesses with these two numbers race on this byte? */
 bool oracle_races(const struct oracle *oracle, uint64_t addr, uint64_t first, uint64_t second);
 /* Is the first in the past of the second, as an access to this byte by another thread? */

@@ -47,6 +47,8 @@ static void test_other_edges(void **state)
     assert_int_equal(FIRST("A|w(x)|\nA|fork(B)|\nB|w(x)|\n"), 0);
     assert_int_equal(FIRST("A|fork(B)|\nA|w(x)|\nB|w(x)|\n"), 3);
     assert_int_equal(FIRST("B|w(x)|\nA|join(B)|\nA|w(x)|\n"), 0);
+    /* a thread that does nothing begins and ends, too */
+    assert_int_equal(FIRST("A|w(x)|\nA|fork(C)|\nB|join(C)|\nB|w(x)|\n"), 0);
     assert_int_equal(FIRST("A|w(x)|\nA|vw(v)|\nB|vr(v)|\nB|w(x)|\n"), 0);
     assert_int_equal(FIRST("A|w(x)|\nA|vw(v)|\nB|vw(v)|\nB|w(x)|\n"), 4);
     assert_int_equal(FIRST("A|w(x)|\nA|vr(v)|\nB|vw(v)|\nB|w(x)|\n"), 4);
