@@ -28,6 +28,7 @@ static inline void rf_accu_init(struct rf_accu *accu, struct rf_engine *engine, 
     rf_order_init(&accu->order, engine);
     accu->order.thread_size = thread_size;
     accu->order.locks_order = false;
+    accu->order.tick = 1; /* by 3, no epoch needs to tell whether it was a transaction's */
     accu->order.volatiles_order = !engine->options->volatile_as_lock;
     rf_locksets_init(&accu->locksets, engine->memory);
 }

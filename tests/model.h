@@ -249,6 +249,20 @@ static inline void model_compare(struct comparison *c, uint64_t count)
 
 /* ---- figures ---- */
 
+/* Memory for a detector that a test drives by itself, to look into its cells. */
+static inline void *test_pieces(size_t bytes)
+{
+    void *piece = calloc(1, bytes);
+    assert_non_null(piece);
+    return piece;
+}
+
+static inline void test_give_back(void *piece, size_t bytes)
+{
+    (void)bytes;
+    free(piece);
+}
+
 /* Number of the first racing event on the variable, 0 if there is none. A text without addresses has variables from
  * RF_NAMED_BASE on, in the order of their appearance. */
 static inline uint64_t first_race(const char *detector, const char *text, uint32_t variable, struct rf_race *race)

@@ -92,19 +92,6 @@ static void test_figure_7(void **state)
 
 /* ---- what is in R and W ---- */
 
-static void *pieces(size_t bytes)
-{
-    void *piece = calloc(1, bytes);
-    assert_non_null(piece);
-    return piece;
-}
-
-static void give_back(void *piece, size_t bytes)
-{
-    (void)bytes;
-    free(piece);
-}
-
 /* An engine with one variable; locks are called 1, 2, 3, threads 1 and 2. */
 struct bench {
     struct rf_memory memory;
@@ -117,7 +104,7 @@ static struct bench *bench_begin(void **state)
 {
     static struct bench b;
     memset(&b, 0, sizeof b);
-    b.memory = (struct rf_memory){ .pieces = pieces, .give_back = give_back };
+    b.memory = (struct rf_memory){ .pieces = test_pieces, .give_back = test_give_back };
     b.d.engine.memory = &b.memory;
     b.d.engine.options = &b.options;
     al_init(&b.d);
