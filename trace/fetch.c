@@ -202,7 +202,7 @@ enum rf_trace_status rf_binary_fetch(struct rf_reader *reader, struct rf_chunk *
         if (flaw)
             return stop_at(reader, offset, flaw);
         struct rf_chunk *to = header.type == RF_RFT_NAMES ? reader->names : chunk;
-        to->packed = rf_grow(to->packed, &to->packed_capacity, header.packed, 1);
+        to->packed = rf_grow(to->packed, &to->packed_capacity, (size_t)header.packed + 1, 1);
         got = header.packed ? rf_input_read(&reader->input, to->packed, header.packed) : 0;
         if (got < 0)
             return stop_reading(reader);

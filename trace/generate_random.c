@@ -21,6 +21,7 @@ struct world {
     uint32_t threads, objects, variables;
     uint64_t alive;    /* may act */
     uint64_t startable; /* may be forked */
+    uint64_t seen;      /* was forked, or has acted: may be joined */
     uint32_t performer[RF_RANDOM_MAX]; /* of what is written for a thread */
     uint32_t owner[RF_RANDOM_MAX];     /* of a lock, plus one */
     uint32_t depth[RF_RANDOM_MAX];
@@ -170,12 +171,15 @@ static bool try_commit(struct world *world, struct rf_event event)
 static bool try_thread(struct world *world, struct rf_event event, enum rf_op op, uint32_t self)
 {
     uint64_t set = op == RF_FORK ? world->startable : world->alive & ~bit(self);
+    if (op == RF_JOIN)
+        set &= world->seen;
     if (!set)
         return false;
     uint32_t other = draw_bit(world, set);
     if (op == RF_FORK) {
         world->startable &= ~bit(other);
         world->alive |= bit(other);
+        world->seen |= bit(other);
     } else if (op == RF_JOIN) {
         if (holding(world, other))
             return false;
@@ -277,6 +281,8 @@ void rf_generate_random(const struct rf_generate_options *options, rf_emit_fn *e
         world.number++;
         if ((world.alive & bit(self)) && try_event(&world, event, (enum rf_op)op, self)) {
             failures = 0;
+            if (op != RF_IDENTITY)
+                world.seen |= bit(self);
         } else {
             world.number--;
             failures++;

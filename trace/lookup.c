@@ -69,7 +69,7 @@ static enum rf_trace_status scan_binary(struct search *search, uint64_t offset)
             search->numbers++;
         if (header.type == RF_RFT_EVENTS && search->numbers < search->end &&
             *search->numbers <= header.first + header.span) {
-            chunk->packed = rf_grow(chunk->packed, &chunk->packed_capacity, header.packed, 1);
+            chunk->packed = rf_grow(chunk->packed, &chunk->packed_capacity, (size_t)header.packed + 1, 1);
             got = rf_input_read_at(&reader->input, chunk->packed, header.packed, offset + RF_RFT_CHUNK_HEADER);
             if (got < 0)
                 return unreadable(reader, offset);
