@@ -224,11 +224,11 @@ static inline void lh_commit_end(struct lh *d, struct lh_thread *t, const struct
 
 /* ---- accesses ---- */
 
-static inline bool lh_ordered(const struct lh *d, const struct lh_thread *t, const struct lh_entry *entry)
+/* By its epoch, which objects handed on that saw it while it was tracked, or as a part of the past. */
+static inline bool lh_ordered(const struct lh_thread *t, const struct lh_entry *entry)
 {
-    if (entry->stretch < d->stretch)
-        return entry->stretch <= rf_clock_get(&t->base.clock, LH_PAST);
-    return entry->time <= rf_clock_get(&t->base.clock, entry->slot);
+    return entry->time <= rf_clock_get(&t->base.clock, entry->slot) ||
+           entry->stretch <= rf_clock_get(&t->base.clock, LH_PAST);
 }
 
 /* The last access at s1 that races with this one. */
@@ -238,7 +238,7 @@ static inline bool lh_check(struct lh *d, const struct lh_thread *t, const struc
     for (uint32_t i = 0; i < cell->count; i++) {
         const struct lh_entry *entry = &cell->entries[i];
         bool conflicts = (write || entry->writes) && !(t->base.in_transaction && entry->transactional);
-        if (conflicts && !lh_ordered(d, t, entry) && (!last || now - entry->note < now - last->note))
+        if (conflicts && !lh_ordered(t, entry) && (!last || now - entry->note < now - last->note))
             last = entry;
     }
     if (!last)
