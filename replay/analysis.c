@@ -81,8 +81,10 @@ static void gather(struct rf_result *result, const struct rf_detector *detector,
     result->detector = detector->name;
     for (unsigned w = 0; w < count; w++) {
         result->seconds += replays[w].seconds;
-        result->bytes += replays[w].memory.bytes;
-        result->variables += rf_replay_variables(&replays[w]);
+        uint64_t variables, bytes;
+        rf_replay_size(&replays[w], &variables, &bytes);
+        result->bytes += bytes;
+        result->variables += variables;
         detector->statistics(&replays[w], add_statistic, result);
     }
     gather_races(result, replays, count);

@@ -45,7 +45,7 @@ void rf_replay_end(struct rf_replay *replay)
     rf_memory_end(&replay->memory);
 }
 
-uint64_t rf_replay_variables(const struct rf_replay *replay)
+void rf_replay_size(const struct rf_replay *replay, uint64_t *variables, uint64_t *bytes)
 {
     const struct rf_shadow *shadow = &replay->shadow;
     uint64_t count = 0;
@@ -60,7 +60,8 @@ uint64_t rf_replay_variables(const struct rf_replay *replay)
             count += used;
         }
     }
-    return count;
+    *variables = count;
+    *bytes = replay->memory.bytes - (shadow->page_count * RF_PAGE_CELLS - count) * shadow->cell;
 }
 
 void rf_races_free(struct rf_races *races)

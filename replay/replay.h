@@ -46,7 +46,8 @@ struct rf_replay {
 void rf_replay_begin(struct rf_replay *replay, const struct rf_detector *detector, const struct rf_options *options,
                      bool all_races, uint32_t shard, uint32_t shards);
 void rf_replay_end(struct rf_replay *replay);
-uint64_t rf_replay_variables(const struct rf_replay *replay); /* granules with a history */
+/* How many granules have a history, and how many bytes of metadata there are; cells that were never used do not count. */
+void rf_replay_size(const struct rf_replay *replay, uint64_t *variables, uint64_t *bytes);
 void rf_races_free(struct rf_races *races);
 /* realloc() that ends the program with one line when there is no more: no caller could go on. */
 void *rf_resized(void *array, size_t bytes);
