@@ -31,12 +31,10 @@ static inline bool wi_same_thread(struct wi_access x, struct wi_access y)
 /* An access of a thread that neither of the two is of: what it replaces must keep both invariants. */
 static __attribute__((noinline, unused)) void wi_remember_new(struct wi_pair *pair, struct wi_access now)
 {
-    if (!pair->a.who) {
+    if (!pair->a.who || (!wi_writes(pair->a) && wi_writes(pair->b))) {
         pair->a = now;
-    } else if (!pair->b.who || !wi_writes(pair->b)) {
+    } else if (!wi_writes(pair->b)) { /* a read, or none */
         pair->b = now;
-    } else if (!wi_writes(pair->a)) {
-        pair->a = now;
     } else if (wi_writes(now)) {
         pair->b = pair->a;
         pair->a = now;
