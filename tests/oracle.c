@@ -255,6 +255,14 @@ static void forget_range(struct oracle *o, struct pasts *pasts, const struct rf_
     }
 }
 
+static bool has_commit(const struct oracle *o, const struct past *past)
+{
+    for (uint32_t node = 0; node < o->node_count; node++)
+        if (o->nodes[node].event->op == RF_COMMIT && (oracle_has(past->reads, node) || oracle_has(past->writers, node)))
+            return true;
+    return false;
+}
+
 /* All at once: the two ranges may overlap. */
 static void copy_range(struct oracle *o, struct pasts *pasts, const struct rf_event *event)
 {
@@ -269,7 +277,8 @@ static void copy_range(struct oracle *o, struct pasts *pasts, const struct rf_ev
     for (uint32_t i = 0; i < size; i++) {
         uint32_t byte = byte_at(o, event[1].addr + i);
         pasts->of[byte] = old[i];
-        if (old[i].raced && o->clean[byte] > event->number)
+        if ((old[i].raced || (o->order < ORACLE_ACCU && o->order != ORACLE_ALL && has_commit(o, &old[i]))) &&
+            o->clean[byte] > event->number)
             o->clean[byte] = event->number;
     }
     free(old);

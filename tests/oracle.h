@@ -4,8 +4,8 @@
  *    and nothing of core/ but the vocabulary of events.
  * 2. The past of a byte is the set of all its accesses, reads and writes apart; alloc and free empty it, copy replaces it.
  * 3. Each access has its own answer: the set of earlier accesses that it races with, and the past that it met.
- * 4. After the first race of a byte detectors may differ, and a copy carries that freedom on: `clean` says until which number
- *    the answer for a byte is binding.
+ * 4. After the first race of a byte detectors may differ, and a copy carries that freedom on. A copy of what a transaction touched
+ *    gives it, too, unless all commits are ordered. `clean` says until which number the answer for a byte is binding.
  */
 #ifndef RF_TESTS_ORACLE_H
 #define RF_TESTS_ORACLE_H

@@ -124,7 +124,7 @@ static inline size_t trace_group(const struct rf_event *event)
 struct shape {
     const char *name;
     uint32_t roots, threads; /* those that run from the start, and all that may ever be */
-    uint32_t lines;          /* at most */
+    uint32_t lines;          /* at most, as a rule */
     uint32_t locks, lines_of_memory, sites;
     uint32_t partial; /* per cent of accesses that are not one whole granule */
     uint32_t named;   /* per cent that go to variables without an address */
@@ -157,7 +157,7 @@ static const struct shape trace_shapes[] = {
       .partial = 10, .lock = 20, .release = 40, .vol = 5, .commit = 60 },
     { .name = "sampling", .roots = 2, .threads = 4, .lines = 60, .locks = 2, .lines_of_memory = 1, .sites = 3, .writes = 30,
       .lock = 30, .release = 50, .fork = 8, .join = 8, .vol = 10, .signal = 4, .commit = 4, .sample = 25 },
-    { .name = "everything", .roots = 2, .threads = 8, .lines = 250, .locks = 5, .lines_of_memory = 3, .sites = 8, .writes = 20,
+    { .name = "everything", .roots = 2, .threads = 8, .lines = 100, .locks = 5, .lines_of_memory = 3, .sites = 8, .writes = 20,
       .partial = 25, .named = 15, .lock = 30, .read_lock = 20, .release = 70, .fork = 10, .join = 4, .vol = 15, .signal = 8,
       .barrier = 8, .alloc = 3, .free = 3, .copy = 4, .commit = 15, .sample = 8 },
 };
@@ -345,6 +345,8 @@ static inline void trace_make(struct trace *trace, const struct shape *shape, ui
     for (uint32_t i = 0; i < shape->roots; i++)
         m.rules.begun[i] = true;
     uint32_t lines = shape->lines / 4 + random_below(&m.random, shape->lines - shape->lines / 4);
+    if (random_below(&m.random, 64) == 0)
+        lines *= 3; /* a long one now and then */
     uint32_t thread = 0;
     while (trace->lines < lines && trace->count + 2 * TRACE_THREADS + 16 < TRACE_EVENTS) {
         if (random_below(&m.random, 3)) /* threads run in short stretches */
