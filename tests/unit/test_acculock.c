@@ -90,6 +90,17 @@ static void test_figure_7(void **state)
     assert_int_equal(first_race("multilock", text, 0, NULL), 0);
 }
 
+/* B's read stays in R when C, which gets B's slot, reads: R's entries are those of threads. D's write races with B's read alone. */
+static void test_readers_are_threads(void **state)
+{
+    (void)state;
+    static const char text[] = "A|fork(D)|\nA|fork(B)|\nB|acq(l2)|\nB|r(x)|\nB|rel(l2)|\nA|join(B)|\n"
+                               "A|fork(C)|\nC|acq(l1)|\nC|r(x)|\nC|rel(l1)|\nD|acq(l1)|\nD|w(x)|\n";
+    struct rf_race race;
+    assert_int_equal(first_race("acculock", text, 0, &race), 12);
+    assert_int_equal(race.first.number, 4);
+}
+
 /* ---- what is in R and W ---- */
 
 /* An engine with one variable; locks are called 1, 2, 3, threads 1 and 2. */
@@ -238,6 +249,20 @@ static void test_figure_6b(void **state)
     check_figure_6(b, writes, &b->d.counts.write_same, &b->d.counts.write_exclusive);
 }
 
+/* Corollary 1: a read is redundant after a write, too. */
+static void test_corollary_1(void **state)
+{
+    struct bench *b = bench_begin(state);
+    writes(b, 1);
+    lock(b, 1, 1, true);
+    reads(b, 1);
+    assert_int_equal(b->d.counts.read_same, 1);
+    assert_int_equal(b->x.r, 0);
+    lock(b, 1, 1, false);
+    reads(b, 1);
+    assert_int_equal(b->d.counts.read_exclusive, 1);
+}
+
 /* ---- Algorithms 10 and 11 ---- */
 
 struct accu_read {
@@ -355,6 +380,8 @@ int main(void)
         cmocka_unit_test_teardown(test_figure_6a, bench_end),
         cmocka_unit_test_teardown(test_figure_6b, bench_end),
         cmocka_unit_test(test_figure_7),
+        cmocka_unit_test(test_readers_are_threads),
+        cmocka_unit_test_teardown(test_corollary_1, bench_end),
         cmocka_unit_test_teardown(test_section_3_3_3_figure_2a, bench_end),
         cmocka_unit_test_teardown(test_section_3_3_3_figure_2b, bench_end),
         cmocka_unit_test_teardown(test_section_3_5_figure_2c, bench_end),
