@@ -60,6 +60,13 @@ static inline void event_add(struct model *m, enum rf_op op, uint32_t thread, ui
     m->n++;
 }
 
+static inline void access_add(struct model *m, uint32_t t, enum rf_op read, enum rf_op write)
+{
+    uint32_t size = pick(m, 4) ? 8 : 1u << pick(m, 3);
+    int byte = (int)(8 * pick(m, GRANULES) + size * pick(m, 8 / size));
+    event_add(m, pick(m, 2) ? write : read, t, address_of(byte), size);
+}
+
 struct holders {
     int writes[THREADS][LOCKS], reads[THREADS][LOCKS];
 };
@@ -116,9 +123,7 @@ static inline void random_trace(struct model *m, uint64_t seed)
         if (state[t] != RUNNING)
             continue;
         if (kind < 14) {
-            uint32_t size = pick(m, 4) ? 8 : 1u << pick(m, 3);
-            int byte = (int)(8 * pick(m, GRANULES) + size * pick(m, 8 / size));
-            event_add(m, pick(m, 2) ? RF_WRITE : RF_READ, t, address_of(byte), size);
+            access_add(m, t, RF_READ, RF_WRITE);
         } else if (kind < 23) {
             lock_add(m, &h, t, pick(m, LOCKS));
         } else if (kind < 25 && state[u] == UNBORN) {
@@ -131,10 +136,10 @@ static inline void random_trace(struct model *m, uint64_t seed)
             static const enum rf_op ops[] = { RF_VOLATILE_READ, RF_VOLATILE_WRITE, RF_SIGNAL, RF_WAIT };
             event_add(m, ops[pick(m, 4)], t, pick(m, 2), 0);
         } else if (kind < 30) {
-            uint32_t parts = 1 + pick(m, 3);
+            uint32_t parts = pick(m, 4);
             event_add(m, RF_COMMIT, t, 0, parts);
             for (uint32_t i = 0; i < parts; i++)
-                event_add(m, pick(m, 2) ? RF_COMMIT_READ : RF_COMMIT_WRITE, t, address_of((int)(8 * pick(m, GRANULES))), 8);
+                access_add(m, t, RF_COMMIT_READ, RF_COMMIT_WRITE);
         } else if (!quiet) {
             memory_add(m, t);
         }
@@ -155,7 +160,7 @@ static inline bool commits_ordered(const struct model *m, int a, int b)
         return true;
     for (int i = a + 1; i <= a + (int)m->e[a].size; i++)
         for (int j = b + 1; j <= b + (int)m->e[b].size; j++)
-            if (m->e[i].addr == m->e[j].addr &&
+            if (m->e[i].addr < m->e[j].addr + m->e[j].size && m->e[j].addr < m->e[i].addr + m->e[i].size &&
                 (m->mode == RF_TXN_SHARED || (m->e[i].op == RF_COMMIT_WRITE && m->e[j].op == RF_COMMIT_READ)))
                 return true;
     return false;
