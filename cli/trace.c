@@ -85,7 +85,8 @@ bool rf_trace_number(const char *text, uint64_t *number)
 struct rf_reader *rf_trace_open(const char *command, int argc, char **argv, enum rf_trace_format format)
 {
     if (argc - optind != 1) {
-        rf_trace_complain("trace %s: give one trace, not %d; try 'redflag trace %s --help'", command, argc - optind, command);
+        rf_trace_complain("trace %s: give one trace, not %d; try 'redflag trace %s --help'", command, argc - optind,
+                          command);
         return NULL;
     }
     char *error = NULL;
@@ -154,9 +155,11 @@ static int copy(struct rf_reader *reader, const char *path, enum rf_trace_format
 
 int rf_trace_convert(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"from", required_argument, 0, 'f'}, {"to", required_argument, 0, 't'}, {"output", required_argument, 0, 'o'},
-        {"help", no_argument, 0, 'h'},       {0, 0, 0, 0}};
+    static const struct option options[] = {{"from", required_argument, 0, 'f'},
+                                            {"to", required_argument, 0, 't'},
+                                            {"output", required_argument, 0, 'o'},
+                                            {"help", no_argument, 0, 'h'},
+                                            {0, 0, 0, 0}};
     enum rf_trace_format from = RF_FORMAT_AUTO, to = RF_FORMAT_AUTO;
     const char *output = "-";
     optind = 0;
@@ -173,7 +176,8 @@ int rf_trace_convert(int argc, char **argv)
             break;
         case 'h':
             puts("usage: redflag trace convert [--from std|rft] [--to std|rft] [-o OUT] IN\n\n"
-                 "Rewrites the trace IN. OUT is standard output unless it is given. The format of IN is what its first bytes\n"
+                 "Rewrites the trace IN. OUT is standard output unless it is given. The format of IN is what its first "
+                 "bytes\n"
                  "say, that of OUT what its name ends in (.rft, else std), unless it is given.");
             return RF_EXIT_OK;
         default:
@@ -190,7 +194,8 @@ int rf_trace_convert(int argc, char **argv)
 
 int rf_trace_head(int argc, char **argv)
 {
-    static const struct option options[] = {{"lines", required_argument, 0, 'n'}, {"help", no_argument, 0, 'h'}, {0, 0, 0, 0}};
+    static const struct option options[] = {
+        {"lines", required_argument, 0, 'n'}, {"help", no_argument, 0, 'h'}, {0, 0, 0, 0}};
     uint64_t limit = 10;
     optind = 0;
     opterr = 0;

@@ -41,7 +41,8 @@ int rf_trace_check(int argc, char **argv)
             break;
         case 'h':
             puts("usage: redflag trace check [--max N] TRACE\n\n"
-                 "Prints what no execution could have done, one line for each event: a lock that two threads hold, a thread that\n"
+                 "Prints what no execution could have done, one line for each event: a lock that two threads hold, a thread "
+                 "that\n"
                  "acts after it was joined, an access to freed memory. After N lines, 20 unless it is given, only counts.\n"
                  "Exit status: 0 nothing found, 1 something found, 2 unreadable, 3 truncated.");
             return RF_EXIT_OK;

@@ -119,7 +119,8 @@ static void print_json(const struct census *census, const struct rf_reader *read
 
 int rf_trace_info(int argc, char **argv)
 {
-    static const struct option options[] = {{"format", required_argument, 0, 'f'}, {"help", no_argument, 0, 'h'}, {0, 0, 0, 0}};
+    static const struct option options[] = {
+        {"format", required_argument, 0, 'f'}, {"help", no_argument, 0, 'h'}, {0, 0, 0, 0}};
     bool json = false;
     optind = 0;
     opterr = 0;
@@ -132,7 +133,8 @@ int rf_trace_info(int argc, char **argv)
             break;
         case 'h':
             puts("usage: redflag trace info [--format text|json] TRACE\n\n"
-                 "Counts a trace's events by kind, its threads, variables (granules of 8 bytes), locks, other objects and sites.");
+                 "Counts a trace's events by kind, its threads, variables (granules of 8 bytes), locks, other objects and "
+                 "sites.");
             return RF_EXIT_OK;
         default:
             return rf_trace_bad_option("info", argv, option == ':');

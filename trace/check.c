@@ -1,6 +1,7 @@
 /* Well-formedness of traces (see check.h).
  *
- * 1. After a violation the state is what the event says it is: one wrong line is reported once, not with every line after it.
+ * 1. After a violation the state is what the event says it is: one wrong line is reported once, not with every line after
+ *    it.
  * 2. Acquiring a lock again is legal for its holder; it is free again after as many releases.
  */
 #include "trace/check.h"
@@ -144,7 +145,8 @@ static void release(struct rf_check *check, const struct rf_event *event, uint32
     }
     uint32_t *depth = write ? &hold->writes : &hold->reads;
     if (*depth == 0) {
-        violation(check, event, write ? "the thread holds the lock for reading only" : "the thread holds the lock for writing");
+        violation(check, event,
+                  write ? "the thread holds the lock for reading only" : "the thread holds the lock for writing");
         depth = write ? &hold->reads : &hold->writes;
     }
     --*depth;

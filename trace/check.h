@@ -1,5 +1,6 @@
-/* Is a trace one that an execution could have made? Locks are held by one thread, threads act between their fork and their join,
- * freed memory is left alone. Detectors do not depend on it, but what they say about a trace that is not is worth little.
+/* Is a trace one that an execution could have made? Locks are held by one thread, threads act between their fork and their
+ * join, freed memory is left alone. Detectors do not depend on it, but what they say about a trace that is not is worth
+ * little.
  */
 #ifndef RF_TRACE_CHECK_H
 #define RF_TRACE_CHECK_H

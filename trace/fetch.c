@@ -26,7 +26,7 @@ void rf_marks_add(struct rf_marks *marks, struct rf_mark mark)
 static bool refill(struct rf_reader *reader)
 {
     size_t left = reader->text_end - reader->text_start;
-    if (left && reader->text_start)
+    if (left && reader->text)
         memmove(reader->text, reader->text + reader->text_start, left);
     reader->text_start = 0;
     reader->text_end = left;

@@ -1,8 +1,9 @@
 /* The "program" shape, and what both shapes share (see generate.h).
  *
- * A program's trace is made of stretches: a thread walks over neighbouring words of its own region, or reads a table that the
- * first thread wrote before it forked the others, or takes a lock and works on the few words that this lock guards. A scheduler
- * lets one thread run for 20 to 200 events. Every stretch belongs to one of a few small loops of the "code": its sites.
+ * A program's trace is made of stretches: a thread walks over neighbouring words of its own region, or reads a table that
+ * the first thread wrote before it forked the others, or takes a lock and works on the few words that this lock guards. A
+ * scheduler lets one thread run for 20 to 200 events. Every stretch belongs to one of a few small loops of the "code": its
+ * sites.
  */
 #include "trace/generate.h"
 
@@ -148,10 +149,8 @@ void rf_generate_program(const struct rf_generate_options *options, rf_emit_fn *
     uint32_t threads = (uint32_t)at_least(options->threads, 1);
     struct program program = {.options = options, .emit = emitter, .context = context};
     rf_random_seed(&program.random, options->seed);
-    program.walkers = rf_resize(NULL, threads * sizeof *program.walkers);
-    memset(program.walkers, 0, threads * sizeof *program.walkers);
-    program.lock_taken = rf_resize(NULL, options->locks);
-    memset(program.lock_taken, 0, options->locks);
+    program.walkers = rf_zeroed(threads, sizeof *program.walkers);
+    program.lock_taken = rf_zeroed(options->locks, sizeof *program.lock_taken);
     /* Eight in ten variables belong to a thread, one to the table, one is under a lock. */
     program.own_words = at_least((uint64_t)options->variables * 8 / 10 / threads, 1);
     program.table_words = at_least(options->variables / 10, 1);
@@ -215,10 +214,10 @@ void rf_generate_defaults(struct rf_generate_options *options, enum rf_shape sha
                                             .write_share = 0.25,
                                             .sync_share = 0.03};
     static const unsigned weights[RF_OP_COUNT] = {
-        [RF_READ] = 30,         [RF_WRITE] = 20,      [RF_ACQUIRE] = 12, [RF_RELEASE] = 14,       [RF_READ_ACQUIRE] = 3,
-        [RF_READ_RELEASE] = 4,  [RF_FORK] = 4,        [RF_JOIN] = 2,     [RF_VOLATILE_READ] = 3,  [RF_VOLATILE_WRITE] = 3,
-        [RF_SIGNAL] = 2,        [RF_WAIT] = 2,        [RF_BARRIER] = 2,  [RF_ALLOC] = 1,          [RF_FREE] = 1,
-        [RF_COMMIT] = 2,        [RF_SAMPLE_BEGIN] = 0, [RF_SAMPLE_END] = 0, [RF_COPY] = 1,        [RF_IDENTITY] = 0};
+        [RF_READ] = 30,        [RF_WRITE] = 20,       [RF_ACQUIRE] = 12,   [RF_RELEASE] = 14,      [RF_READ_ACQUIRE] = 3,
+        [RF_READ_RELEASE] = 4, [RF_FORK] = 4,         [RF_JOIN] = 2,       [RF_VOLATILE_READ] = 3, [RF_VOLATILE_WRITE] = 3,
+        [RF_SIGNAL] = 2,       [RF_WAIT] = 2,         [RF_BARRIER] = 2,    [RF_ALLOC] = 1,         [RF_FREE] = 1,
+        [RF_COMMIT] = 2,       [RF_SAMPLE_BEGIN] = 0, [RF_SAMPLE_END] = 0, [RF_COPY] = 1,          [RF_IDENTITY] = 0};
     memcpy(options->weights, weights, sizeof weights);
 }
 

@@ -1,5 +1,5 @@
-/* Traces made from a seed: "program" looks like a program at work and is for measuring, "random" is small and nasty and is for
- * testing.
+/* Traces made from a seed: "program" looks like a program at work and is for measuring, "random" is small and nasty and is
+ * for testing.
  *
  * 1. The same options give the same trace on every machine.
  * 2. Every trace is well-formed (see check.h), and its events keep the invariants of core/event.h.

@@ -1,4 +1,5 @@
-/* The "random" shape (see generate.h): at each turn a thread and an operation are drawn, and taken if a program could do that now.
+/* The "random" shape (see generate.h): at each turn a thread and an operation are drawn, and taken if a program could do
+ * that now.
  *
  * The state below is what decides "could": who runs, who holds what, which variables are freed. Threads are bits of a word.
  */
@@ -19,9 +20,9 @@ struct world {
     void *context;
     uint64_t number;
     uint32_t threads, objects, variables;
-    uint64_t alive;    /* may act */
-    uint64_t startable; /* may be forked */
-    uint64_t seen;      /* was forked, or has acted: may be joined */
+    uint64_t alive;                    /* may act */
+    uint64_t startable;                /* may be forked */
+    uint64_t seen;                     /* was forked, or has acted: may be joined */
     uint32_t performer[RF_RANDOM_MAX]; /* of what is written for a thread */
     uint32_t owner[RF_RANDOM_MAX];     /* of a lock, plus one */
     uint32_t depth[RF_RANDOM_MAX];

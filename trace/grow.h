@@ -5,14 +5,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static inline void *rf_resize(void *old, size_t bytes)
+static inline void *rf_check_memory(void *memory, size_t bytes)
 {
-    void *memory = realloc(old, bytes ? bytes : 1);
     if (!memory) {
         fprintf(stderr, "redflag: out of memory (%zu bytes)\n", bytes);
         exit(2);
     }
     return memory;
+}
+
+static inline void *rf_resize(void *old, size_t bytes)
+{
+    return rf_check_memory(realloc(old, bytes ? bytes : 1), bytes);
+}
+
+/* All bytes zero. */
+static inline void *rf_zeroed(size_t count, size_t item)
+{
+    return rf_check_memory(calloc(count ? count : 1, item), count * item);
 }
 
 /* Makes room for at least `need` items. Doubles, so that appending is cheap; the items keep their values. */

@@ -164,11 +164,11 @@ bool rf_input_can_read_at(const struct rf_input *input)
 
 ssize_t rf_input_read_at(const struct rf_input *input, void *bytes, size_t count, uint64_t offset)
 {
-    if (input->memory || input->fd < 0) {
+    if (input->fd < 0) {
         uint64_t left = offset < input->size ? input->size - offset : 0;
         if (count > left)
             count = (size_t)left;
-        if (count)
+        if (count && input->memory)
             memcpy(bytes, input->memory + offset, count);
         return (ssize_t)count;
     }

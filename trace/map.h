@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "trace/grow.h"
 
@@ -14,7 +13,7 @@ struct rf_map {
     struct rf_map_slot {
         uint64_t key;
         uint32_t index; /* plus one; 0 is free */
-    } *slots;
+    } * slots;
     size_t count, mask; /* at most half of the slots are used */
 };
 
@@ -36,8 +35,7 @@ static inline uint32_t rf_map_add(struct rf_map *map, uint64_t key)
 {
     if (!map->slots || map->count * 2 > map->mask) {
         struct rf_map larger = {.count = map->count, .mask = map->slots ? map->mask * 2 + 1 : 63};
-        larger.slots = rf_resize(NULL, (larger.mask + 1) * sizeof *larger.slots);
-        memset(larger.slots, 0, (larger.mask + 1) * sizeof *larger.slots);
+        larger.slots = rf_zeroed(larger.mask + 1, sizeof *larger.slots);
         for (size_t i = 0; map->slots && i <= map->mask; i++)
             if (map->slots[i].index)
                 *rf_map_slot(&larger, map->slots[i].key) = map->slots[i];

@@ -55,8 +55,7 @@ static void rehash(struct rf_names *names)
     while (slots < names->count * 4)
         slots *= 2;
     free(names->slots);
-    names->slots = rf_resize(NULL, slots * sizeof *names->slots);
-    memset(names->slots, 0, slots * sizeof *names->slots);
+    names->slots = rf_zeroed(slots, sizeof *names->slots);
     names->mask = slots - 1;
     for (size_t i = 0; i < names->count; i++)
         place(names, hash_text(names->entries[i].text, names->entries[i].length), (uint32_t)i);

@@ -43,8 +43,8 @@ struct rf_chunk {
     struct rf_rft_thread *threads;
     size_t threads_capacity;
     ZSTD_DCtx *unpacker;
-    uint64_t offset; /* where in the file it begins */
-    uint64_t before; /* events before it */
+    uint64_t offset;  /* where in the file it begins */
+    uint64_t before;  /* events before it */
     const char *flaw; /* set by a failed decoding */
 };
 
@@ -74,8 +74,8 @@ struct rf_reader {
 };
 
 /* Ends the trace with a line for the user. */
-__attribute__((format(printf, 3, 4))) enum rf_trace_status rf_reader_stop(struct rf_reader *reader, enum rf_trace_status status,
-                                                                          const char *format, ...);
+__attribute__((format(printf, 3, 4))) enum rf_trace_status
+rf_reader_stop(struct rf_reader *reader, enum rf_trace_status status, const char *format, ...);
 
 void rf_marks_add(struct rf_marks *marks, struct rf_mark mark);
 

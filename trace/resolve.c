@@ -1,9 +1,10 @@
 /* Rewrites the RAW events, which no detector knows: barriers and identities.
  *
- * 1. A round of a barrier is the set of threads that arrived since the last round ended. It ends when one of them performs its
- *    next event, or is joined: by then nobody may still be on the way, or the barrier would not have let that thread go.
- * 2. An arrival is a SIGNAL on a key of the round's own; the end of a round is a WAIT on it for every thread, in the order of
- *    arrival, and a FORGET. So all that was before any arrival is before all that is after the round, and nothing else is.
+ * 1. A round of a barrier is the set of threads that arrived since the last round ended. It ends when one of them performs
+ *    its next event, or is joined: by then nobody may still be on the way, or the barrier would not have let that thread go.
+ * 2. An arrival is a SIGNAL on a key of the round's own; the end of a round is a WAIT on it for every thread, in the order
+ *    of arrival, and a FORGET. So all that was before any arrival is before all that is after the round, and nothing else
+ *    is.
  * 3. A key is never used again in a trace, and no real or named object has it.
  * 4. A thread is in one round at most, and no round is empty, so there are never more open rounds than threads.
  */
@@ -33,7 +34,7 @@ struct rf_resolver {
     struct resolved_thread {
         uint32_t performer; /* who performs what the trace writes for it; NOBODY: itself */
         bool waits;         /* in an open round */
-    } *threads;
+    } * threads;
     size_t threads_capacity;
     size_t identities; /* threads that another performs */
 };
@@ -112,6 +113,8 @@ static void end_round(struct rf_resolver *resolver, struct rf_chunk *chunk, stru
         for (size_t j = 0; j < resolver->rounds[i].count && !round; j++)
             if (resolver->rounds[i].arrivals[j].thread == thread)
                 round = &resolver->rounds[i];
+    if (!round)
+        return; /* not so: it waits, and whoever waits is in a round */
     struct rf_event event = {.addr = round->key, .number = cause.number, .op = RF_WAIT};
     for (size_t i = 0; i < round->count; i++) {
         event.thread = round->arrivals[i].thread;

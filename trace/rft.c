@@ -260,9 +260,9 @@ static const char *decode_control(struct cursor *cursor, unsigned what, struct r
 /* What the tag of an access says, ready to use; one to a cache line. */
 struct meaning {
     _Alignas(64) uint64_t addr_mask; /* of 8 bytes of the address column, those that are its own */
-    uint64_t unit;      /* what its delta counts in */
+    uint64_t unit;                   /* what its delta counts in */
     uint32_t site_mask;
-    uint32_t plus_addr; /* a delta that takes no bytes */
+    uint32_t plus_addr;                                    /* a delta that takes no bytes */
     unsigned char addr_bytes, site_bytes, plus_site, last; /* last: size - 1 */
     struct rf_event event;                                 /* op and size */
 };
@@ -290,8 +290,8 @@ _Static_assert(8 * (UNCHECKED + 1) <= RF_RFT_SLACK, "what is read in vain must l
 
 struct columns {
     const unsigned char *addrs, *addrs_end, *sites, *sites_end;
-    unsigned crossing;                   /* at least a granule: an access left its own */
-    unsigned any_tag, all_tags;          /* bit 0: is there a write; are there only writes */
+    unsigned crossing;          /* at least a granule: an access left its own */
+    unsigned any_tag, all_tags; /* bit 0: is there a write; are there only writes */
     uint32_t largest_site;
 };
 

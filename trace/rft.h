@@ -1,11 +1,11 @@
 /* The binary format .rft: headers of its chunks, and the coding of events inside one. doc/traces.md is the reference.
  *
  * 1. A chunk of events can be decoded on its own: every delta starts afresh in it.
- * 2. Nothing that a file says is believed: a chunk is taken only if its hash is right, and decoded only as far as every length,
- *    index and size in it is in range. What leaves the decoder keeps the invariants of core/event.h.
- * 3. An event costs one tag byte in the first column, and what the tag says in the others. The common case, a READ or WRITE of
- *    1, 2, 4 or 8 bytes, has field widths in its tag, so that decoding it takes no branch that depends on the data, and bounds
- *    are looked at once for a stretch of such events: RF_RFT_SLACK bytes behind the chunk may be read in vain.
+ * 2. Nothing that a file says is believed: a chunk is taken only if its hash is right, and decoded only as far as every
+ *    length, index and size in it is in range. What leaves the decoder keeps the invariants of core/event.h.
+ * 3. An event costs one tag byte in the first column, and what the tag says in the others. The common case, a READ or WRITE
+ *    of 1, 2, 4 or 8 bytes, has field widths in its tag, so that decoding it takes no branch that depends on the data, and
+ *    bounds are looked at once for a stretch of such events: RF_RFT_SLACK bytes behind the chunk may be read in vain.
  */
 #ifndef RF_TRACE_RFT_H
 #define RF_TRACE_RFT_H
@@ -14,7 +14,7 @@
 
 #define RF_RFT_MAGIC "\x89RFT\r\n\x1a\n"
 #define RF_RFT_VERSION 1u
-#define RF_RFT_FILE_HEADER 16u  /* magic, version, zero */
+#define RF_RFT_FILE_HEADER 16u /* magic, version, zero */
 #define RF_RFT_CHUNK_HEADER 40u
 #define RF_RFT_MAX_BYTES (64u << 20) /* of a chunk, packed or not */
 #define RF_RFT_MAX_EVENTS (1u << 21) /* of a chunk */
@@ -57,15 +57,15 @@ struct rf_rft_encoder;
 struct rf_rft_encoder *rf_rft_encoder_new(void);
 void rf_rft_encoder_free(struct rf_rft_encoder *encoder);
 /* The unpacked bytes of a chunk; they belong to the encoder and live until the next call. */
-const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct rf_event *events, size_t count, uint64_t first,
-                                   size_t *size);
+const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct rf_event *events, size_t count,
+                                   uint64_t first, size_t *size);
 
 struct rf_rft_limits {
     uint32_t threads, sites; /* how many are declared */
 };
 
-/* Decodes header->events events. raw has RF_RFT_SLACK readable bytes behind it; *threads is room for the decoder, which grows.
- * NULL, or what is wrong. */
+/* Decodes header->events events. raw has RF_RFT_SLACK readable bytes behind it; *threads is room for the decoder, which
+ * grows. NULL, or what is wrong. */
 const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned char *raw, struct rf_rft_limits limits,
                           struct rf_event *events, uint32_t *ops, struct rf_rft_thread **threads, size_t *threads_capacity);
 

@@ -1,12 +1,10 @@
 /* What the encoder and the decoder of .rft agree on.
  *
- * A tag below RFT_OTHER is an access, ((site * 6 + addr) * 4 + log2 of the size) * 2 + write, where
- *   addr  0 the last address  1 the one behind it: plus the size  2, 3 delta of 1, 2 bytes, in units of the size
- *         4, 5 delta of 4, 8 bytes
- *   site  0 the last site  1 plus one  2, 3 delta of 1, 4 bytes
- * Any other is RFT_OTHER + an operation, with its fields as varints in the fourth column: address, site, and size if it has one;
- * or RFT_OTHER + one of the controls below.
- * Deltas are zigzag coded, against the last address of the same kind, and the last site, of this thread in this chunk.
+ * A tag below RFT_OTHER is an access, ((site * 6 + addr) * 4 + log2 of the size) * 2 + write, where addr 0 the last address
+ * 1 the one behind it: plus the size 2, 3 delta of 1, 2 bytes, in units of the size 4, 5 delta of 4, 8 bytes site 0 the last
+ * site 1 plus one 2, 3 delta of 1, 4 bytes Any other is RFT_OTHER + an operation, with its fields as varints in the fourth
+ * column: address, site, and size if it has one; or RFT_OTHER + one of the controls below. Deltas are zigzag coded, against
+ * the last address of the same kind, and the last site, of this thread in this chunk.
  */
 #ifndef RF_TRACE_RFT_CODING_H
 #define RF_TRACE_RFT_CODING_H

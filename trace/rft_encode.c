@@ -120,8 +120,8 @@ static void put_other(const struct rf_event *event, struct rf_rft_thread *now, u
     *misc = m;
 }
 
-const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct rf_event *events, size_t count, uint64_t first,
-                                   size_t *size)
+const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct rf_event *events, size_t count,
+                                   uint64_t first, size_t *size)
 {
     static const unsigned char addr_bytes[6] = {0, 0, 1, 2, 4, 8}, site_bytes[4] = {0, 0, 1, 4};
     make_room(encoder, count);

@@ -208,8 +208,7 @@ static void emit(struct rf_std_parser *parser, struct rf_event event, enum rf_op
     event.addr = addr;
     event.size = (uint32_t)size & 0xffffffu;
     if (parser->count == parser->capacity)
-        parser->events =
-            rf_grow(parser->events, &parser->capacity, parser->count + 1, sizeof *parser->events);
+        parser->events = rf_grow(parser->events, &parser->capacity, parser->count + 1, sizeof *parser->events);
     parser->events[parser->count++] = event;
     parser->ops |= 1u << op;
 }
@@ -242,7 +241,7 @@ static const struct rf_owner *fields_of(const struct rf_std_parser *parser, stru
 
 static bool parse_memory(struct rf_std_parser *parser, struct rf_event event, enum rf_op op, struct span s)
 {
-    uint64_t addr, size;
+    uint64_t addr = 0, size = 0;
     s = trim(s);
     if (!parse_variable(parser, s, RF_STD_MAX_RANGE, &addr, &size))
         return false;
@@ -268,9 +267,10 @@ static void emit_copy(struct rf_std_parser *parser, struct rf_event event, uint6
     }
 }
 
-/* Moves every field that `walked` has seen so far: walked.f stands for itself, and for the field of the same name of `other`.
- * Fields that only the target has are moved from a source that nobody has touched: they become new. */
-static bool copy_fields(struct rf_std_parser *parser, struct rf_event event, struct span walked, struct span other, bool back)
+/* Moves every field that `walked` has seen so far: walked.f stands for itself, and for the field of the same name of
+ * `other`. Fields that only the target has are moved from a source that nobody has touched: they become new. */
+static bool copy_fields(struct rf_std_parser *parser, struct rf_event event, struct span walked, struct span other,
+                        bool back)
 {
     const struct rf_owner *fields = fields_of(parser, walked);
     if (!fields)
@@ -314,7 +314,7 @@ static bool parse_copy(struct rf_std_parser *parser, struct rf_event event, stru
     if (!comma)
         return fail(parser, "copy needs two variables");
     struct span from = trim((struct span){s.at, comma}), to = trim((struct span){comma + 1, s.end});
-    uint64_t source, target, source_size, size;
+    uint64_t source = 0, target = 0, source_size = 0, size = 0;
     if (is_address(from) != is_address(to))
         return fail(parser, "copy needs two names or two addresses");
     if (inside(from, to) || inside(to, from))
@@ -350,7 +350,7 @@ static bool parse_commit(struct rf_std_parser *parser, struct rf_event event, st
         half = trim((struct span){half.at + 2, half.end});
         while (half.at < half.end) {
             const char *comma = memchr(half.at, ',', length(half));
-            uint64_t addr, size;
+            uint64_t addr = 0, size = 0;
             if (!parse_variable(parser, (struct span){half.at, comma ? comma : half.end}, RF_STD_MAX_ACCESS, &addr, &size))
                 return false;
             emit_access(parser, event, op, addr, size);

@@ -1,7 +1,7 @@
 /* Writing STD text.
  *
- * 1. Events that the parser would make from one line, by cutting a wide access or range, by naming the fields of an object, or as
- *    the parts of a commit or copy, are gathered and become that line again.
+ * 1. Events that the parser would make from one line, by cutting a wide access or range, by naming the fields of an object,
+ *    or as the parts of a commit or copy, are gathered and become that line again.
  * 2. An event stands on the line of its number, as long as it can: empty lines stand for numbers that no event has.
  */
 #include <string.h>

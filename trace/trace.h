@@ -1,9 +1,9 @@
 /* Reading and writing traces, in either format.
  *
- * A reader hands out batches of decoded events in order, and the names that belong to their numbers. It works on files and on
- * pipes, and its memory does not grow with the length of the trace (names apart). To let several threads decode at once it is
- * split in two: rf_reader_fetch() takes the next chunk from the input, in order, one thread at a time; rf_chunk_decode() may
- * run in any thread, on any chunk, in any order. rf_reader_next() does both, and resolves.
+ * A reader hands out batches of decoded events in order, and the names that belong to their numbers. It works on files and
+ * on pipes, and its memory does not grow with the length of the trace (names apart). To let several threads decode at once
+ * it is split in two: rf_reader_fetch() takes the next chunk from the input, in order, one thread at a time;
+ * rf_chunk_decode() may run in any thread, on any chunk, in any order. rf_reader_next() does both, and resolves.
  */
 #ifndef RF_TRACE_TRACE_H
 #define RF_TRACE_TRACE_H
@@ -45,11 +45,11 @@ void rf_chunk_free(struct rf_chunk *chunk);
 enum rf_trace_status rf_reader_fetch(struct rf_reader *reader, struct rf_chunk *chunk);
 /* Never touches the reader's mutable state. false: the chunk is damaged, *batch holds what is good before it. */
 bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch);
-/* After a decoding that failed: rf_reader_error() then says what is wrong with the chunk, and nothing more is fetched. Returns
- * RF_TRACE_TRUNCATED. Call it for the first bad chunk in the order of the trace. */
+/* After a decoding that failed: rf_reader_error() then says what is wrong with the chunk, and nothing more is fetched.
+ * Returns RF_TRACE_TRUNCATED. Call it for the first bad chunk in the order of the trace. */
 enum rf_trace_status rf_reader_damaged(struct rf_reader *reader, const struct rf_chunk *chunk);
-/* Rewrites RAW events (see core/ops.def). In the order of the trace, one thread at a time. Cheap when there is nothing to do.
- * The batch may be replaced by one that lives in the chunk. */
+/* Rewrites RAW events (see core/ops.def). In the order of the trace, one thread at a time. Cheap when there is nothing to
+ * do. The batch may be replaced by one that lives in the chunk. */
 void rf_reader_resolve(struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch);
 
 /* How far the input has been read, for a progress bar: bytes taken, and the size of the input, 0 if unknown. */
@@ -72,8 +72,8 @@ uint32_t rf_reader_objects(const struct rf_reader *reader);
 /* An event as a line of text without its newline, cut to fit; a COMMIT or COPY is followed by its parts, as in a batch. */
 void rf_reader_print(const struct rf_reader *reader, const struct rf_event *event, char *line, size_t size);
 
-/* Finds events again by their numbers, after the trace was read once (a pipe is spooled to an unlinked temporary file while it
- * is read). numbers must be sorted; found() is called for each event that has one of them, in order. */
+/* Finds events again by their numbers, after the trace was read once (a pipe is spooled to an unlinked temporary file while
+ * it is read). numbers must be sorted; found() is called for each event that has one of them, in order. */
 typedef void rf_found_fn(void *context, uint64_t number, const struct rf_event *event);
 enum rf_trace_status rf_reader_lookup(struct rf_reader *reader, const uint64_t *numbers, size_t count, rf_found_fn *found,
                                       void *context);

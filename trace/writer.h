@@ -1,8 +1,8 @@
 /* The inside of a writer; for the files of this room.
  *
  * 1. The first thing that goes wrong is kept, and told by rf_writer_close(); nothing is written after it.
- * 2. What is in the file at any moment is whole chunks, or whole lines but for the last: a writer that is killed leaves a trace
- *    that can be read up to there.
+ * 2. What is in the file at any moment is whole chunks, or whole lines but for the last: a writer that is killed leaves a
+ *    trace that can be read up to there.
  */
 #ifndef RF_TRACE_WRITER_H
 #define RF_TRACE_WRITER_H
@@ -24,7 +24,7 @@ struct rf_writer {
     /* .rft: a chunk in the making; text: the events of one line */
     struct rf_event *pending;
     size_t count, capacity;
-    uint64_t first; /* full number of pending[0] */
+    uint64_t first;       /* full number of pending[0] */
     unsigned char *names; /* declared since the last chunk of names, coded */
     size_t names_size, names_capacity;
     struct rf_rft_encoder *encoder;

@@ -1,5 +1,5 @@
-/* Any bytes as .rft. A mutated chunk never has the right hash, so each one is repaired first: what is fuzzed is what comes behind
- * the hash, as someone who knows the format could write it. */
+/* Any bytes as .rft. A mutated chunk never has the right hash, so each one is repaired first: what is fuzzed is what comes
+ * behind the hash, as someone who knows the format could write it. */
 #include <stdlib.h>
 #include <string.h>
 

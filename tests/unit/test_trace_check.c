@@ -84,8 +84,9 @@ static void memory(void **state)
 {
     (void)state;
     assert_verdicts("A|free(0x10:8)|\nA|r(0x10)|\n", ""); /* who knows what was there before the trace began */
-    assert_verdicts("A|alloc(0x10:16)|\nA|free(0x10:16)|\nA|r(0x1f)|\nA|w(0x20)|\nA|alloc(0x18:8)|\nA|w(0x1f)|\nA|w(0x17)|\n",
-                    "3 the memory is freed\n7 the memory is freed\n");
+    assert_verdicts(
+        "A|alloc(0x10:16)|\nA|free(0x10:16)|\nA|r(0x1f)|\nA|w(0x20)|\nA|alloc(0x18:8)|\nA|w(0x1f)|\nA|w(0x17)|\n",
+        "3 the memory is freed\n7 the memory is freed\n");
     assert_verdicts("A|alloc(0x10:16)|\nA|free(0x10:16)|\nA|free(0x10:16)|\n", "3 the memory is freed already\n");
     assert_verdicts("A|alloc(o)|\nA|free(o)|\nA|r(o)|\nA|commit(r:o)|\nA|copy(o,p)|\nA|copy(p,o)|\n",
                     "3 the memory is freed\n4 the memory is freed\n5 the memory is freed\n6 the memory is freed\n");

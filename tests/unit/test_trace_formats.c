@@ -106,8 +106,8 @@ static void numbers_beyond_32_bits(void **state)
     temporary(path);
     struct rf_writer *writer = rf_writer_open(path, RF_FORMAT_RFT, &error);
     rf_writer_thread(writer, 0, "T");
-    static const uint64_t numbers[] = {7, 7, UINT64_C(0xfffffffe), UINT64_C(0x100000003), UINT64_C(0x500000003),
-                                       UINT64_C(0x500000004), UINT64_MAX - 1};
+    static const uint64_t numbers[] = {
+        7, 7, UINT64_C(0xfffffffe), UINT64_C(0x100000003), UINT64_C(0x500000003), UINT64_C(0x500000004), UINT64_MAX - 1};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         rf_writer_event(writer, numbers[i], &(struct rf_event){.addr = 16, .size = 8, .op = RF_WRITE});
     assert_true(rf_writer_close(writer, &error));

@@ -30,20 +30,22 @@ static void assert_events(const char *text, bool resolved, const char *expected)
 static void the_words(void **state)
 {
     (void)state;
-    assert_events("T1|r(x)|5\nT1|w(x)|6\nT1|acq(l)|\nT1|rel(l)\nT1|fork(T2)|\nT1|join(T2)|\nT1|vr(v)|\nT1|vw(v)|\n"
-                  "T1|racq(l)|\nT1|rrel(l)|\nT1|sig(c)|\nT1|wait(c)|\nT1|bar(b)|\nT1|alloc(x)|\nT1|free(x)|\nT1|sbegin|\n"
-                  "T1|send()|\nT1|ident(T2)|",
-                  false,
-                  "1 T1|r(x)|5\n2 T1|w(x)|6\n3 T1|acq(l)|\n4 T1|rel(l)|\n5 T1|fork(T2)|\n6 T1|join(T2)|\n7 T1|vr(v)|\n"
-                  "8 T1|vw(v)|\n9 T1|racq(l)|\n10 T1|rrel(l)|\n11 T1|sig(c)|\n12 T1|wait(c)|\n13 T1|bar(b)|\n14 T1|alloc(x)|\n"
-                  "15 T1|free(x)|\n16 T1|sbegin()|\n17 T1|send()|\n18 T1|ident(T2)|\n");
+    assert_events(
+        "T1|r(x)|5\nT1|w(x)|6\nT1|acq(l)|\nT1|rel(l)\nT1|fork(T2)|\nT1|join(T2)|\nT1|vr(v)|\nT1|vw(v)|\n"
+        "T1|racq(l)|\nT1|rrel(l)|\nT1|sig(c)|\nT1|wait(c)|\nT1|bar(b)|\nT1|alloc(x)|\nT1|free(x)|\nT1|sbegin|\n"
+        "T1|send()|\nT1|ident(T2)|",
+        false,
+        "1 T1|r(x)|5\n2 T1|w(x)|6\n3 T1|acq(l)|\n4 T1|rel(l)|\n5 T1|fork(T2)|\n6 T1|join(T2)|\n7 T1|vr(v)|\n"
+        "8 T1|vw(v)|\n9 T1|racq(l)|\n10 T1|rrel(l)|\n11 T1|sig(c)|\n12 T1|wait(c)|\n13 T1|bar(b)|\n14 T1|alloc(x)|\n"
+        "15 T1|free(x)|\n16 T1|sbegin()|\n17 T1|send()|\n18 T1|ident(T2)|\n");
 }
 
 static void white_space_and_comments(void **state)
 {
     (void)state;
-    assert_events("\n# nothing\r\n  main thread | r ( x y ) | a file.c:3 \r\n\t#T|r(x)|1\nT|w(a#b)|s#1 # why\n   \nT|w(f(a))|x|y",
-                  false, "3 main thread|r(x y)|a file.c:3\n5 T|w(a#b)|s#1\n7 T|w(f(a))|x|y\n");
+    assert_events(
+        "\n# nothing\r\n  main thread | r ( x y ) | a file.c:3 \r\n\t#T|r(x)|1\nT|w(a#b)|s#1 # why\n   \nT|w(f(a))|x|y",
+        false, "3 main thread|r(x y)|a file.c:3\n5 T|w(a#b)|s#1\n7 T|w(f(a))|x|y\n");
     assert_events("", false, "");
     assert_events("# only\n", false, "");
 }
@@ -63,7 +65,8 @@ static void addresses_and_sizes(void **state)
 static void fields_follow_their_object(void **state)
 {
     (void)state;
-    assert_events("T|w(o.f)|\nT|w(o[1].g)|\nT|w(oo.f)|\nT|alloc(o)|\nT|w(o.h)|\nT|free(o[1])|\nT|w(p.k)|\nT|copy(o,p)|\n", false,
+    assert_events("T|w(o.f)|\nT|w(o[1].g)|\nT|w(oo.f)|\nT|alloc(o)|\nT|w(o.h)|\nT|free(o[1])|\nT|w(p.k)|\nT|copy(o,p)|\n",
+                  false,
                   "1 T|w(o.f)|\n2 T|w(o[1].g)|\n3 T|w(oo.f)|\n4 T|alloc(o)|\n4 T|alloc(o.f)|\n4 T|alloc(o[1].g)|\n"
                   "5 T|w(o.h)|\n6 T|free(o[1])|\n6 T|free(o[1].g)|\n7 T|w(p.k)|\n"
                   "8 T|copy(o,p)|\n8 T|copied(p)|\n8 T|copy(o.f,p.f)|\n8 T|copied(p.f)|\n"
@@ -166,18 +169,19 @@ static void barriers_become_signals_and_waits(void **state)
                   "4 A|wait(" K0 ")|1\n4 B|wait(" K0 ")|2\n4 B|forget(" K0 ")|2\n4 B|w(y)|3\n5 A|w(z)|4\n"
                   "6 A|sig(" K1 ")|5\n7 A|wait(" K1 ")|5\n7 A|forget(" K1 ")|5\n7 A|w(x)|6\n");
     /* The next arrival ends the round too, at this barrier or another; so does a join. The end of the trace just ends. */
-    assert_events("A|bar(b)|\nA|bar(b)|\nB|bar(c)|\nC|join(B)|\nA|bar(c)|\n", true,
-                  "1 A|sig(" K0 ")|\n2 A|wait(" K0 ")|\n2 A|forget(" K0 ")|\n2 A|sig(" K1 ")|\n"
-                  "3 B|sig(0x2000000000000002)|\n4 B|wait(0x2000000000000002)|\n4 B|forget(0x2000000000000002)|\n4 C|join(B)|\n"
-                  "5 A|wait(" K1 ")|\n5 A|forget(" K1 ")|\n5 A|sig(0x2000000000000003)|\n");
+    assert_events(
+        "A|bar(b)|\nA|bar(b)|\nB|bar(c)|\nC|join(B)|\nA|bar(c)|\n", true,
+        "1 A|sig(" K0 ")|\n2 A|wait(" K0 ")|\n2 A|forget(" K0 ")|\n2 A|sig(" K1 ")|\n"
+        "3 B|sig(0x2000000000000002)|\n4 B|wait(0x2000000000000002)|\n4 B|forget(0x2000000000000002)|\n4 C|join(B)|\n"
+        "5 A|wait(" K1 ")|\n5 A|forget(" K1 ")|\n5 A|sig(0x2000000000000003)|\n");
 }
 
 static void identities_change_the_performer(void **state)
 {
     (void)state;
-    assert_events("A|w(x)|\nA|ident(B)|\nA|w(x)|\nB|w(y)|\nC|join(A)|\nA|fork(A)|\nA|ident(C)|\nA|w(x)|\nA|ident(A)|\nA|w(x)|\n",
-                  true,
-                  "1 A|w(x)|\n3 B|w(x)|\n4 B|w(y)|\n5 C|join(A)|\n6 B|fork(A)|\n8 C|w(x)|\n10 A|w(x)|\n");
+    assert_events(
+        "A|w(x)|\nA|ident(B)|\nA|w(x)|\nB|w(y)|\nC|join(A)|\nA|fork(A)|\nA|ident(C)|\nA|w(x)|\nA|ident(A)|\nA|w(x)|\n", true,
+        "1 A|w(x)|\n3 B|w(x)|\n4 B|w(y)|\n5 C|join(A)|\n6 B|fork(A)|\n8 C|w(x)|\n10 A|w(x)|\n");
     /* An identity that arrives at a barrier is the one that waits there. */
     assert_events("A|ident(B)|\nA|bar(b)|\nB|w(x)|\n", true,
                   "2 B|sig(" K0 ")|\n3 B|wait(" K0 ")|\n3 B|forget(" K0 ")|\n3 B|w(x)|\n");

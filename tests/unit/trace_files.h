@@ -175,7 +175,8 @@ static inline void take_generated(void *context, uint64_t number, const struct r
 }
 
 /* Generates a trace into a file's bytes and, as it was made, into *trace. */
-static inline struct bytes generate(const struct rf_generate_options *options, enum rf_trace_format format, struct trace *trace)
+static inline struct bytes generate(const struct rf_generate_options *options, enum rf_trace_format format,
+                                    struct trace *trace)
 {
     char path[64], *error = NULL;
     temporary(path);
