@@ -8,8 +8,8 @@
  * 3. A thread that wrote and then reads with the same info leaves no ReadInfo: what races with this read races with the write.
  * 4. A thread that has read since the last write need not check that write again, unless its read was in a transaction: then the
  *    check may have been waived.
- * 5. Under RF_TXN_WRITES transactional accesses may be unordered, though they do not race. One history is kept for each variable:
- *    a transactional access that replaces an ordinary one of its thread hides what the latter would have raced with. What is
+ * 5. Under RF_TXN_WRITES, and after a copy, transactional accesses may be unordered, though they do not race. One history is kept
+ *    for each variable: a transactional access that replaces an ordinary one hides what the latter would have raced with. What is
  *    reported is a race in any case.
  *
  * Infos and their list: detect/goldilocks_list.h. Figure 5 without laziness, for tests: detect/goldilocks_eager.h.
