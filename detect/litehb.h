@@ -7,8 +7,9 @@
  *    ordered: an access at s1 after one at s2 is not looked at.
  * 3. While not tracking, no thread seen so far can race with an executed instance of s1: none was executed, or the clocks of
  *    all threads that may still act happen after all of them. So an access at s2 need not be checked.
- * 4. Tracking starts with the first instance of s1 after that. Edges from before it order nothing that matters. Clocks and
- *    objects keep what they know; every thread starts a new time, which none of them can know.
+ * 4. Tracking starts with the first instance of s1 after that. Edges from before it order nothing that matters, and clocks
+ *    and objects need not begin anew: none of them can know the present time of another thread, since whatever hands that
+ *    on, tracked or not, starts a new one.
  * 5. A thread that nobody forked may turn up after tracking has stopped, and races with every instance of s1 that no edge leads
  *    it to. Therefore each stretch of tracking, once it has stopped, becomes one event of an imaginary thread, LH_PAST, at a
  *    time that is the number of the stretch. All threads know it then; while not tracking a release does no more than note
@@ -87,15 +88,12 @@ static inline struct lh_thread *lh_next(const struct lh *d, uint32_t *index)
 
 static inline void lh_start(struct lh *d)
 {
-    struct lh_thread *thread;
     d->tracking = true;
     d->starts++;
     d->instances++; /* nobody is known to have caught up */
     d->caught_up = 0;
     rf_clock_clear(&d->executed);
     rf_clock_set(&d->executed, d->engine.memory, LH_PAST, d->stretch - 1);
-    for (uint32_t i = 0; (thread = lh_next(d, &i));)
-        rf_thread_tick(&d->order, &thread->base);
 }
 
 static inline void lh_stop(struct lh *d)

@@ -196,6 +196,29 @@ static void test_before_the_first_mark(void **state)
     rf_races_free(&races);
 }
 
+/* Reads outside of sampling periods discard what FastTrack would have replaced (Table 4, rules 2 and 3): a write that races with a
+ * sampled read is not reported if a later read, which was not sampled, races with it, too. */
+static void test_reads_discard(void **state)
+{
+    (void)state;
+    struct rf_races races = races_of("T1|sbegin()|0\nT1|r(x)|1\nT1|acq(m)|2\nT1|rel(m)|3\nT1|send()|0\n"
+                                     "T2|acq(m)|4\nT2|r(x)|5\nT3|w(x)|6\n", -1);
+    assert_int_equal(races.count, 0);
+    rf_races_free(&races);
+    static const char shared[] = "T1|sbegin()|0\nT1|r(x)|1\nT2|r(x)|2\nT1|vw(a)|3\nT2|vw(b)|4\nT1|send()|0\n"
+                                 "T1|r(x)|5\n%sT3|w(x)|7\n";
+    char text[256];
+    snprintf(text, sizeof text, shared, "T2|r(x)|6\n");
+    races = races_of(text, -1);
+    assert_int_equal(races.count, 0);
+    rf_races_free(&races);
+    snprintf(text, sizeof text, shared, ""); /* T2's read is the last one of T2, and stays */
+    races = races_of(text, -1);
+    assert_int_equal(races.count, 1);
+    assert_int_equal(races.list[0].first.number, 3);
+    rf_races_free(&races);
+}
+
 static void *pieces(size_t bytes)
 {
     void *piece = calloc(1, bytes);
@@ -443,9 +466,14 @@ static void test_literace_is_precise(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_guarantee), cmocka_unit_test(test_figure_1),
-                                        cmocka_unit_test(test_before_the_first_mark), cmocka_unit_test(test_figure_2),
-                                        cmocka_unit_test(test_volatiles), cmocka_unit_test(test_rate),
-                                        cmocka_unit_test(test_literace), cmocka_unit_test(test_literace_is_precise) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_guarantee),
+                                        cmocka_unit_test(test_figure_1),
+                                        cmocka_unit_test(test_before_the_first_mark),
+                                        cmocka_unit_test(test_reads_discard),
+                                        cmocka_unit_test(test_figure_2),
+                                        cmocka_unit_test(test_volatiles),
+                                        cmocka_unit_test(test_rate),
+                                        cmocka_unit_test(test_literace),
+                                        cmocka_unit_test(test_literace_is_precise) };
     return cmocka_run_group_tests_name("pacer and samplers", tests, NULL, NULL);
 }
