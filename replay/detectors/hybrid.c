@@ -2,7 +2,7 @@
 #include "sample/always.h"
 
 #define NAME hybrid
-#define SUMMARY "the same, behind Eraser's state machine: forgives initialisation"
+#define SUMMARY "sets of epochs and locksets behind Eraser's states: forgives initialisation"
 #define SHARDED 1
 #define X hy
 #define S always
