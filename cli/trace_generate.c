@@ -24,6 +24,7 @@ static const char usage[] =
     "  --variables N       variables of 8 bytes (1048576; 4)\n"
     "  --sites N           program locations (400; 8)\n"
     "  --locality P        program: chance to go on near the last place (0.9)\n"
+    "  --reuse P           program: chance that an access goes back to one of the last words (0.7)\n"
     "  --sharing P         program: chance that a stretch of accesses reads shared data (0.1)\n"
     "  --race-rate P       program: chance that shared data is used without its lock (0)\n"
     "  --write-share P     program: writes among the accesses that may write (0.25)\n"
@@ -33,7 +34,7 @@ static const char usage[] =
     "  --to std|rft        format of the output\n"
     "  -o, --output OUT    file to write";
 
-enum { SHAPE = 256, SEED, LENGTH, THREADS, LOCKS, VARIABLES, SITES, LOCALITY, SHARING, RACES, WRITES, SYNCS, WEIGHT, BYTES };
+enum { SHAPE = 256, SEED, LENGTH, THREADS, LOCKS, VARIABLES, SITES, LOCALITY, REUSE, SHARING, RACES, WRITES, SYNCS, WEIGHT, BYTES };
 
 static const struct option options[] = {{"shape", required_argument, 0, SHAPE},
                                         {"seed", required_argument, 0, SEED},
@@ -43,6 +44,7 @@ static const struct option options[] = {{"shape", required_argument, 0, SHAPE},
                                         {"variables", required_argument, 0, VARIABLES},
                                         {"sites", required_argument, 0, SITES},
                                         {"locality", required_argument, 0, LOCALITY},
+                                        {"reuse", required_argument, 0, REUSE},
                                         {"sharing", required_argument, 0, SHARING},
                                         {"race-rate", required_argument, 0, RACES},
                                         {"write-share", required_argument, 0, WRITES},
@@ -158,6 +160,9 @@ int rf_trace_generate(int argc, char **argv)
             break;
         case LOCALITY:
             good = parse_chance(optarg, &generate.locality);
+            break;
+        case REUSE:
+            good = parse_chance(optarg, &generate.reuse);
             break;
         case SHARING:
             good = parse_chance(optarg, &generate.sharing);

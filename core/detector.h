@@ -77,7 +77,7 @@ struct rf_engine {
     struct rf_memory *memory;
     const struct rf_options *options;
     struct rf_side first;
-    uint64_t reads, writes; /* accesses looked at so far, counted by the driver */
+    uint64_t reads, writes; /* steps so far, one a cell, counted by the driver */
     bool start_over;        /* set by X_sync: the races so far do not count (the driver drops them, and clears this) */
 };
 

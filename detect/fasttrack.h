@@ -7,29 +7,19 @@
  * All three hold until the first race on the variable; after it the history goes on as if the access had been allowed.
  *
  * The history is one word, W in its upper half and R in its lower; each rule reads it once and replaces it at most once, so that a
- * policy can make the step atomic with one compare-and-swap. detect/fasttrack.inc holds the rules; they exist here for narrow words (two epochs of 32 bits) and for
- * wide ones (of 64), which take over when a program has more threads, or longer-lived ones, than narrow epochs can name.
+ * policy can make the step atomic with one compare-and-swap. detect/fasttrack.inc holds the rules; they exist here for narrow words
+ * (two epochs of 32 bits) and for wide ones (of 64), which take over when a program has more threads, or longer-lived ones, than
+ * narrow epochs can name.
  */
 #ifndef RF_DETECT_FASTTRACK_H
 #define RF_DETECT_FASTTRACK_H
 
 #include "core/order.h"
+#include "core/readmap.h"
 
 /* A narrow epoch: the tag that makes it a reference to a read map, 11 bits of slot, 20 bits of time. */
 #define FT_SLOT_BITS 11
 #define FT_TIME_BITS 20
-
-/* Who has read since the last write, when several have without order: a small hash table by slot. With slots 0 to n-1 and
- * room for n every reader is found at once. */
-struct ft_reader {
-    uint32_t slot_plus_1, time, note;
-};
-
-struct ft_map {
-    uint32_t count, cap; /* cap: a power of two */
-    uint32_t next_free;  /* in the list of unused maps */
-    struct ft_reader *readers;
-};
 
 /* How often each state is entered: AccuLock's Table III. */
 struct ft_counts {
@@ -40,91 +30,20 @@ struct ft_counts {
 struct ft {
     struct rf_engine engine;
     struct rf_order order;
-    struct ft_map *maps; /* [0] is not used */
-    uint32_t map_count, map_cap, free_maps;
+    struct rf_readmaps readers; /* by slot */
     struct ft_counts counts;
 };
 
 #define ft_thread rf_thread
 
-/* ---- read maps ---- */
-
-static inline uint32_t ft_map_new(struct ft *d)
-{
-    uint32_t map = d->free_maps;
-    if (map) {
-        d->free_maps = d->maps[map].next_free;
-    } else {
-        map = d->map_count ? d->map_count : 1;
-        d->map_count = map + 1;
-        d->maps = rf_grow(d->engine.memory, d->maps, &d->map_cap, d->map_count, sizeof *d->maps);
-    }
-    struct ft_map *m = &d->maps[map];
-    m->count = 0;
-    m->cap = 4;
-    m->readers = rf_alloc(d->engine.memory, m->cap * sizeof *m->readers);
-    return map;
-}
-
-static inline void ft_map_end(struct ft *d, uint32_t map)
-{
-    struct ft_map *m = &d->maps[map];
-    rf_free(d->engine.memory, m->readers, m->cap * sizeof *m->readers);
-    m->readers = NULL;
-    m->next_free = d->free_maps;
-    d->free_maps = map;
-}
-
-/* The place of a slot's entry, or the free place where it belongs. */
-static inline struct ft_reader *ft_map_place(const struct ft_map *m, uint32_t slot)
-{
-    uint32_t at = slot & (m->cap - 1);
-    while (m->readers[at].slot_plus_1 && m->readers[at].slot_plus_1 != slot + 1)
-        at = (at + 1) & (m->cap - 1);
-    return &m->readers[at];
-}
-
-static inline void ft_map_set(struct ft *d, uint32_t map, uint32_t slot, uint32_t time, uint32_t note)
-{
-    struct ft_map *m = &d->maps[map];
-    struct ft_reader *reader = ft_map_place(m, slot);
-    if (!reader->slot_plus_1) {
-        if (m->count == m->cap - m->cap / 8 || m->count + 1 == m->cap) { /* one place stays free, to end every search */
-            struct ft_map larger = { .count = m->count, .cap = m->cap * 2 };
-            larger.readers = rf_alloc(d->engine.memory, larger.cap * sizeof *larger.readers);
-            for (uint32_t i = 0; i < m->cap; i++)
-                if (m->readers[i].slot_plus_1)
-                    *ft_map_place(&larger, m->readers[i].slot_plus_1 - 1) = m->readers[i];
-            rf_free(d->engine.memory, m->readers, m->cap * sizeof *m->readers);
-            *m = larger;
-            reader = ft_map_place(m, slot);
-        }
-        m->count++;
-    }
-    *reader = (struct ft_reader){ slot + 1, time, note };
-}
-
-static inline uint32_t ft_map_copy(struct ft *d, uint32_t from)
-{
-    uint32_t map = ft_map_new(d);
-    for (uint32_t i = 0; i < d->maps[from].cap; i++) {
-        struct ft_reader reader = d->maps[from].readers[i];
-        if (reader.slot_plus_1)
-            ft_map_set(d, map, reader.slot_plus_1 - 1, reader.time, reader.note);
-    }
-    return map;
-}
-
 /* The first reader that does not happen before now, NULL if all do. */
-static inline const struct ft_reader *ft_map_unordered(const struct ft *d, uint32_t map, const struct rf_thread *t)
+static inline const struct rf_last_read *ft_unordered(const struct ft *d, uint32_t map, const struct rf_thread *t)
 {
-    const struct ft_map *m = &d->maps[map];
-    for (uint32_t i = 0; i < m->cap; i++) {
-        const struct ft_reader *reader = &m->readers[i];
-        if (reader->slot_plus_1 && reader->time > rf_clock_get(&t->clock, reader->slot_plus_1 - 1) &&
-            !rf_order_exempt(&d->order, t, reader->time))
-            return reader;
-    }
+    uint32_t places;
+    const struct rf_last_read *reads = rf_readmap_list(rf_readmap_at(&d->readers, map), &places);
+    for (uint32_t i = 0; i < places; i++)
+        if (reads[i].key_plus_1 && !rf_last_read_leq(&reads[i], &t->clock) && !rf_order_exempt(&d->order, t, reads[i].time))
+            return &reads[i];
     return NULL;
 }
 
@@ -159,6 +78,7 @@ static inline void ft_init(struct ft *d)
 {
     rf_order_init(&d->order, &d->engine);
     rf_order_narrow(&d->order, FT_SLOT_BITS, FT_TIME_BITS);
+    rf_readmaps_init(&d->readers, d->engine.memory);
 }
 
 static inline struct rf_thread *ft_thread_at(struct ft *d, uint32_t thread)

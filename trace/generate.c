@@ -3,7 +3,8 @@
  * A program's trace is made of stretches: a thread walks over neighbouring words of its own region, or reads a table that
  * the first thread wrote before it forked the others, or takes a lock and works on the few words that this lock guards. A
  * scheduler lets one thread run for 20 to 200 events. Every stretch belongs to one of a few small loops of the "code": its
- * sites.
+ * sites. The default of `reuse` makes about as many accesses repeat an earlier one of their epoch as FastTrack met in real programs
+ * (AccuLock, Table III).
  */
 #include "trace/generate.h"
 
@@ -20,7 +21,8 @@
 #define TABLE UINT64_C(0x600000000000)   /* shared, read-mostly */
 #define GUARDED UINT64_C(0x610000000000) /* shared, each word under its lock */
 #define LOCKS UINT64_C(0x620000000000)
-#define STRETCH 12u /* accesses, about */
+#define STRETCH 20u /* accesses, about */
+#define WINDOW 4u   /* words that a loop comes back to */
 #define LOOP 4u     /* sites of one loop */
 
 struct walker {
@@ -28,6 +30,7 @@ struct walker {
     uint64_t home;               /* where it left its own region */
     uint64_t lock;
     uint32_t left; /* accesses in this stretch */
+    uint32_t seen; /* words of this stretch so far, at most WINDOW */
     uint32_t site, turn;
     bool holds, own, writes;
 };
@@ -42,7 +45,7 @@ struct program {
     bool *lock_taken;
     uint64_t own_words, table_words, guarded_words; /* per thread; in all; per lock */
     uint32_t loops;
-    uint64_t locality, sharing, race_rate, write_share, locked;
+    uint64_t locality, reuse, sharing, race_rate, write_share, locked;
 };
 
 static void emit(struct program *program, uint32_t thread, enum rf_op op, uint64_t addr, uint32_t size, uint32_t site)
@@ -78,6 +81,7 @@ static void begin_stretch(struct program *program, uint32_t thread)
     walker->left = STRETCH / 2 + rf_random_below(random, STRETCH);
     walker->site = pick_loop(program);
     walker->turn = 0;
+    walker->seen = 0;
     walker->own = false;
     walker->writes = true;
     if (program->options->locks && rf_random_happens(random, program->locked)) {
@@ -127,16 +131,23 @@ static void step(struct program *program, uint32_t thread)
 {
     struct walker *walker = &program->walkers[thread];
     uint64_t bits = rf_random_next(&program->random);
+    uint64_t addr = walker->addr;
+    if (walker->seen && rf_random_happens(&program->random, program->reuse)) {
+        /* One of the last words again, as loops do. */
+        uint64_t back = 8 * (1 + (bits & (WINDOW - 1)) % walker->seen);
+        addr = addr >= walker->first + back ? addr - back : walker->first;
+    } else {
+        walker->seen += walker->seen < WINDOW;
+        walker->addr += 8;
+        if (walker->addr >= walker->first + 8 * walker->words) {
+            walker->addr = walker->first;
+            walker->seen = 0;
+        }
+    }
     bool write = walker->writes && bits >> 32 < program->write_share;
-    emit(program, thread, write ? RF_WRITE : RF_READ, walker->addr, 8, site_of(program, walker));
+    emit(program, thread, write ? RF_WRITE : RF_READ, addr, 8, site_of(program, walker));
     walker->turn++;
     walker->left--;
-    /* Often the same word again, else a neighbour. */
-    if ((bits & 3) == 0)
-        return;
-    walker->addr += 8;
-    if (walker->addr >= walker->first + 8 * walker->words)
-        walker->addr = walker->first;
 }
 
 static uint64_t at_least(uint64_t value, uint64_t least)
@@ -157,6 +168,7 @@ void rf_generate_program(const struct rf_generate_options *options, rf_emit_fn *
     program.guarded_words = options->locks ? at_least(options->variables / 10 / options->locks, 1) : 1;
     program.loops = options->sites / LOOP ? options->sites / LOOP : 1;
     program.locality = rf_chance(options->locality);
+    program.reuse = rf_chance(options->reuse);
     program.sharing = rf_chance(options->sharing);
     program.race_rate = rf_chance(options->race_rate);
     program.write_share = rf_chance(options->write_share);
@@ -209,6 +221,7 @@ void rf_generate_defaults(struct rf_generate_options *options, enum rf_shape sha
                                             .variables = program ? 1u << 20 : 4,
                                             .sites = program ? 400 : 8,
                                             .locality = 0.9,
+                                            .reuse = 0.7,
                                             .sharing = 0.1,
                                             .race_rate = 0,
                                             .write_share = 0.25,

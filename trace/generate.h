@@ -27,6 +27,7 @@ struct rf_generate_options {
     uint32_t sites;
     /* program */
     double locality;    /* chance that a thread goes on near where it was */
+    double reuse;       /* chance that an access goes back to one of the last few words */
     double sharing;     /* chance that a stretch of accesses reads shared data */
     double race_rate;   /* chance that a thread forgets the lock of shared data */
     double write_share; /* of the accesses to a thread's own data and to data under a lock; random: see weights */
