@@ -110,6 +110,11 @@ static const char *scaled(double value, char buffer[16])
     return buffer;
 }
 
+static char letter(size_t column)
+{
+    return (char)(column < 26 ? 'a' + (int)column : '?');
+}
+
 /* Text and Markdown are one table with other borders. */
 struct borders {
     const char *left, *between, *right;
@@ -130,28 +135,29 @@ static void table(FILE *out, const struct rf_report *report, const struct border
 {
     struct comparison comparison = compare(report);
     char speed[16];
-    fprintf(out, "%s%-10s%s%8s%s%9s%s%7s%s%9s%s%14s%s\n", borders->left, "detector", borders->between, "races", borders->between,
+    fprintf(out, "%s%-12s%s%8s%s%10s%s%7s%s%10s%s%15s%s\n", borders->left, "detector", borders->between, "races", borders->between,
             "variables", borders->between, "sites", borders->between, "events/s", borders->between, "bytes/variable", borders->right);
     rule(out, borders, 6);
     for (size_t i = 0; i < comparison.count; i++) {
         const struct column *column = &comparison.columns[i];
-        fprintf(out, "%s%-10s%s%8zu%s%9zu%s%7zu%s%9s%s%14.1f%s\n", borders->left, report->results[i].detector, borders->between,
+        fprintf(out, "%s%-12s%s%8zu%s%10zu%s%7zu%s%10s%s%15.1f%s\n", borders->left, report->results[i].detector, borders->between,
                 report->results[i].races.count, borders->between, column->variable_count, borders->between, column->sites,
                 borders->between, scaled(column->speed, speed), borders->between, column->bytes, borders->right);
     }
+    /* Letters stand for the columns: fifteen names would not fit a terminal. */
     fputs("\nRacy variables that the row reports and the column does not:\n\n", out);
-    fprintf(out, "%s%-10s", borders->left, "");
+    fprintf(out, "%s%-12s", borders->left, "");
     for (size_t i = 0; i < comparison.count; i++)
-        fprintf(out, "%s%10s", borders->between, report->results[i].detector);
+        fprintf(out, "%s%4c", borders->between, letter(i));
     fprintf(out, "%s\n", borders->right);
     rule(out, borders, comparison.count + 1);
     for (size_t a = 0; a < comparison.count; a++) {
-        fprintf(out, "%s%-10s", borders->left, report->results[a].detector);
+        fprintf(out, "%s%c %-10s", borders->left, letter(a), report->results[a].detector);
         for (size_t b = 0; b < comparison.count; b++) {
+            char cell[16] = ".";
             if (comparison.only[a * comparison.count + b])
-                fprintf(out, "%s%10zu", borders->between, comparison.only[a * comparison.count + b]);
-            else
-                fprintf(out, "%s%10s", borders->between, a == b ? "" : ".");
+                scaled((double)comparison.only[a * comparison.count + b], cell);
+            fprintf(out, "%s%4s", borders->between, a == b ? "" : cell);
         }
         fprintf(out, "%s\n", borders->right);
     }
@@ -167,7 +173,7 @@ static void heading(FILE *out, const struct rf_report *report, const char *mark)
 void rf_compare_text(FILE *out, const struct rf_report *report)
 {
     heading(out, report, "");
-    table(out, report, &(struct borders){ "", "  ", "", false });
+    table(out, report, &(struct borders){ "", " ", "", false });
 }
 
 void rf_compare_markdown(FILE *out, const struct rf_report *report)
