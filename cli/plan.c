@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "trace/grow.h"
 
 enum { ALL_RACES = 256, STATS, RATE, SEED, PERIOD, BURST, PAIR, FULL, VOLATILE, TRANSACTIONS, EVENT_LIST, FROM, EAGER };
 
@@ -98,15 +99,15 @@ static bool whole(const char *text, uint64_t least, uint64_t most, uint64_t *val
     return true;
 }
 
-static bool add_detectors(struct rf_plan_options *options, const char *names, const char **unknown)
+static int add_detectors(struct rf_plan_options *options, const char *command, const char *names)
 {
     for (const char *name = names; *name;) {
         size_t length = strcspn(name, ",");
         const struct rf_detector *found = rf_detector_find(name, length);
         bool all = length == 3 && !memcmp(name, "all", 3);
         if (!found && !all) {
-            *unknown = strndup(name, length);
-            return false;
+            fprintf(stderr, "redflag %s: unknown detector '%.*s'; try 'redflag %s --help'\n", command, (int)length, name, command);
+            return RF_EXIT_USAGE;
         }
         for (size_t i = 0; i < rf_detector_count; i++) {
             bool there = false;
@@ -117,19 +118,18 @@ static bool add_detectors(struct rf_plan_options *options, const char *names, co
         }
         name += length + (name[length] == ',');
     }
-    return options->plan.detector_count > 0;
+    return options->plan.detector_count ? -1 : wrong(command, "no detector is named in", names);
 }
 
 static int parse_one(struct rf_plan_options *options, const char *command, const char *formats, int option, const char *value)
 {
     struct rf_options *detector = &options->plan.options;
-    const char *unknown = "";
     uint64_t number = 0;
     int place;
     char *end;
     switch (option) {
     case 'd':
-        return add_detectors(options, value, &unknown) ? -1 : wrong(command, "unknown detector", unknown);
+        return add_detectors(options, command, value);
     case 'f':
         options->format = value;
         return choice(formats, value) >= 0 ? -1 : wrong(command, "unknown format", value);
@@ -199,7 +199,7 @@ int rf_plan_parse(struct rf_plan_options *options, const char *command, const ch
     static char first_format[16];
     snprintf(first_format, sizeof first_format, "%.*s", (int)strcspn(formats, "|"), formats);
     *options = (struct rf_plan_options){ .format = first_format, .plan = { .jobs = 1, .options = { .rate = -1 } } };
-    options->detectors = rf_resized(NULL, rf_detector_count * sizeof *options->detectors);
+    options->detectors = rf_resize(NULL, rf_detector_count * sizeof *options->detectors);
     opterr = 0;
     optind = 1;
     for (int option; (option = getopt_long(argc, argv, ":d:f:o:j:h", long_options, NULL)) != -1;) {
@@ -213,10 +213,8 @@ int rf_plan_parse(struct rf_plan_options *options, const char *command, const ch
         if (status >= 0)
             return status;
     }
-    if (!options->plan.detector_count) {
-        const char *unknown;
-        add_detectors(options, !strcmp(command, "compare") ? "all" : "fasttrack", &unknown);
-    }
+    if (!options->plan.detector_count)
+        add_detectors(options, command, !strcmp(command, "compare") ? "all" : "fasttrack");
     for (size_t i = 0; i < options->plan.detector_count; i++) {
         if (!strcmp(options->detectors[i]->name, "litehb") && !options->plan.pair[0] && options->plan.detector_count == 1) {
             fprintf(stderr, "redflag %s: litehb checks one pair of sites: --pair SITE1,SITE2\n", command);

@@ -7,6 +7,7 @@
 
 #include "replay/pipeline.h"
 #include "replay/provenance.h"
+#include "trace/grow.h"
 
 static double wall_seconds(void)
 {
@@ -39,7 +40,7 @@ static void gather_races(struct rf_result *result, struct rf_replay *replays, un
     struct rf_races *all = &result->races;
     for (unsigned w = 0; w < count; w++) {
         struct rf_races *some = &replays[w].races;
-        all->list = rf_resized(all->list, (all->count + some->count) * sizeof *all->list);
+        all->list = rf_resize(all->list, (all->count + some->count) * sizeof *all->list);
         if (some->count)
             memcpy(all->list + all->count, some->list, some->count * sizeof *all->list);
         all->count += some->count;
@@ -72,7 +73,7 @@ static void add_statistic(void *context, const char *name, uint64_t value)
             return;
         }
     }
-    result->statistics = rf_resized(result->statistics, (result->statistic_count + 1) * sizeof *result->statistics);
+    result->statistics = rf_resize(result->statistics, (result->statistic_count + 1) * sizeof *result->statistics);
     result->statistics[result->statistic_count++] = (struct rf_statistic){ name, value };
 }
 
@@ -126,7 +127,7 @@ static enum rf_trace_status attempt(struct rf_reader *reader, const struct rf_pl
     options.site_class = plan->pair[0] ? rf_sites_class : NULL;
     options.function_of = rf_sites_function;
     options.names = &sites;
-    struct rf_replay *replays = rf_resized(NULL, plan->detector_count * plan->jobs * sizeof *replays);
+    struct rf_replay *replays = rf_resize(NULL, plan->detector_count * plan->jobs * sizeof *replays);
     for (size_t d = 0; d < plan->detector_count; d++) {
         unsigned workers = workers_of(plan->detectors[d], plan->jobs);
         for (unsigned w = 0; w < workers; w++)
@@ -156,7 +157,7 @@ enum rf_trace_status rf_analyse(const char *path, const struct rf_plan *plan, st
     if (!reader)
         return RF_TRACE_ERROR;
     report->result_count = plan->detector_count;
-    report->results = rf_resized(NULL, plan->detector_count * sizeof *report->results);
+    report->results = rf_resize(NULL, plan->detector_count * sizeof *report->results);
     memset(report->results, 0, plan->detector_count * sizeof *report->results);
     enum rf_trace_status status = attempt(reader, plan, report);
     if (status == RF_TRACE_MORE) {

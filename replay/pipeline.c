@@ -12,6 +12,7 @@
  *    cheaper than handing them out, since neighbours have one owner and the branch is foreseen.
  */
 #include "replay/pipeline.h"
+#include "trace/grow.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -149,11 +150,11 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
     struct crew crew = { .pipeline = pipeline, .jobs = jobs, .last = UINT64_MAX, .slot_count = 2 * jobs + 1 };
     pthread_mutex_init(&crew.lock, NULL);
     pthread_cond_init(&crew.changed, NULL);
-    crew.slots = rf_resized(NULL, crew.slot_count * sizeof *crew.slots);
+    crew.slots = rf_resize(NULL, crew.slot_count * sizeof *crew.slots);
     for (unsigned i = 0; i < crew.slot_count; i++)
         crew.slots[i] = (struct slot){ .chunk = rf_chunk_new() };
-    pthread_t *threads = rf_resized(NULL, jobs * sizeof *threads);
-    struct worker *workers = rf_resized(NULL, jobs * sizeof *workers);
+    pthread_t *threads = rf_resize(NULL, jobs * sizeof *threads);
+    struct worker *workers = rf_resize(NULL, jobs * sizeof *workers);
     for (unsigned w = 0; w < jobs; w++) {
         workers[w] = (struct worker){ &crew, w };
         if (w && pthread_create(&threads[w], NULL, work, &workers[w])) {

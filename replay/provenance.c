@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "replay/replay.h"
+#include "trace/grow.h"
 
 struct wanted {
     uint64_t number;
@@ -59,14 +60,14 @@ bool rf_provenance(struct rf_reader *reader, struct rf_report *report)
     size_t count = 0;
     for (size_t r = 0; r < report->result_count; r++)
         count += report->results[r].races.count;
-    struct search search = { .wanted = rf_resized(NULL, count * sizeof *search.wanted) };
+    struct search search = { .wanted = rf_resize(NULL, count * sizeof *search.wanted) };
     for (size_t r = 0; r < report->result_count; r++) {
         struct rf_races *races = &report->results[r].races;
         for (size_t i = 0; i < races->count; i++)
             if (races->list[i].first.number)
                 search.wanted[search.count++] = (struct wanted){ .number = races->list[i].first.number, .race = &races->list[i] };
     }
-    uint64_t *numbers = rf_resized(NULL, search.count * sizeof *numbers);
+    uint64_t *numbers = rf_resize(NULL, search.count * sizeof *numbers);
     bool readable = true;
     while (readable && search.count) {
         qsort(search.wanted, search.count, sizeof *search.wanted, by_number);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "trace/grow.h"
+
 static void *pieces(size_t bytes)
 {
     void *piece = bytes >= 4 * RF_PIECE ? NULL : calloc(1, bytes);
@@ -74,22 +76,12 @@ void rf_races_free(struct rf_races *races)
     *races = (struct rf_races){ 0 };
 }
 
-void *rf_resized(void *array, size_t bytes)
-{
-    array = realloc(array, bytes ? bytes : 1);
-    if (!array) {
-        fprintf(stderr, "redflag: out of memory (%zu bytes)\n", bytes);
-        exit(2);
-    }
-    return array;
-}
-
 static void keep_locks(struct rf_race_access *access, const struct rf_locksets *table, rf_lockset set)
 {
     if (!table || set == RF_ALL_LOCKS)
         return;
     const struct rf_lockset_entry *entry = &table->sets[set];
-    access->locks = rf_resized(NULL, (entry->count + 1) * sizeof *access->locks);
+    access->locks = rf_resize(NULL, (entry->count + 1) * sizeof *access->locks);
     for (uint32_t i = 0; i < entry->count; i++)
         if (entry->locks[i] >= RF_FIRST_LOCK)
             access->locks[access->lock_count++] = table->keys[entry->locks[i]];
@@ -109,7 +101,7 @@ void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, cons
     struct rf_races *races = &replay->races;
     if (races->count == races->cap) {
         races->cap = races->cap ? 2 * races->cap : 16;
-        races->list = rf_resized(races->list, races->cap * sizeof *races->list);
+        races->list = rf_resize(races->list, races->cap * sizeof *races->list);
     }
     struct rf_race *race = &races->list[races->count++];
     uint64_t number = rf_event_number(batch, event);

@@ -49,8 +49,6 @@ void rf_replay_end(struct rf_replay *replay);
 /* How many granules have a history, and how many bytes of metadata there are; cells that were never used do not count. */
 void rf_replay_size(const struct rf_replay *replay, uint64_t *variables, uint64_t *bytes);
 void rf_races_free(struct rf_races *races);
-/* realloc() that ends the program with one line when there is no more: no caller could go on. */
-void *rf_resized(void *array, size_t bytes);
 
 /* Records a race at `event`, unless this variable had one. For run.inc. */
 void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, const struct rf_event *event, uint64_t addr,

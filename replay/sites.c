@@ -4,18 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/replay.h"
-
-static void *zeroed(size_t count, size_t size)
-{
-    void *memory = calloc(count, size);
-    return memory ? memory : rf_resized(NULL, SIZE_MAX / 2); /* which says so and ends */
-}
+#include "trace/grow.h"
 
 void rf_sites_init(struct rf_sites *sites, const char *const pair[2])
 {
     *sites = (struct rf_sites){ .pair = { pair[0], pair[1] } };
-    sites->blocks = zeroed(RF_SITE_BLOCKS, sizeof *sites->blocks); /* pages of it that are not used cost nothing */
+    sites->blocks = rf_zeroed(RF_SITE_BLOCKS, sizeof *sites->blocks); /* pages of it that are not used cost nothing */
 }
 
 void rf_sites_end(struct rf_sites *sites)
@@ -48,7 +42,7 @@ static uint32_t hash_of(const char *text, size_t length)
 static void rehash(struct rf_sites *sites)
 {
     uint32_t cap = sites->function_cap ? 2 * sites->function_cap : 64;
-    struct rf_function **table = zeroed(cap, sizeof *table);
+    struct rf_function **table = rf_zeroed(cap, sizeof *table);
     for (uint32_t i = 0; i < sites->function_cap; i++) {
         if (!sites->functions[i])
             continue;
@@ -70,7 +64,7 @@ static uint32_t function_number(struct rf_sites *sites, const char *name, size_t
     for (; sites->functions[at]; at = (at + 1) & (sites->function_cap - 1))
         if (!strncmp(sites->functions[at]->name, name, length) && !sites->functions[at]->name[length])
             return sites->functions[at]->number;
-    struct rf_function *function = sites->functions[at] = rf_resized(NULL, sizeof *function + length + 1);
+    struct rf_function *function = sites->functions[at] = rf_resize(NULL, sizeof *function + length + 1);
     function->number = sites->function_count++;
     memcpy(function->name, name, length);
     function->name[length] = 0;
@@ -83,7 +77,7 @@ void rf_sites_update(struct rf_sites *sites, const struct rf_reader *reader)
         uint32_t site = sites->known;
         struct rf_site_info **block = &sites->blocks[site / RF_SITE_BLOCK];
         if (!*block)
-            *block = zeroed(RF_SITE_BLOCK, sizeof **block);
+            *block = rf_zeroed(RF_SITE_BLOCK, sizeof **block);
         const char *name = rf_reader_site(reader, site);
         const char *colon = strrchr(name, ':'); /* FILE:FUNCTION:LINE or FILE:LINE: all but the line */
         (*block)[site % RF_SITE_BLOCK] = (struct rf_site_info){

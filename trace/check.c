@@ -79,7 +79,7 @@ static struct actor *actor_of(struct rf_check *check, uint32_t thread)
 {
     size_t known = check->actors_capacity;
     if (thread >= known) {
-        check->actors = rf_grow(check->actors, &check->actors_capacity, (size_t)thread + 1, sizeof *check->actors);
+        check->actors = rf_reserve(check->actors, &check->actors_capacity, (size_t)thread + 1, sizeof *check->actors);
         for (size_t i = known; i < check->actors_capacity; i++)
             check->actors[i] = (struct actor){.performer = NOBODY};
     }
@@ -91,7 +91,7 @@ static struct lock *lock_of(struct rf_check *check, uint64_t addr)
     size_t known = check->lock_index.count;
     uint32_t index = rf_map_add(&check->lock_index, addr);
     if (index == known) {
-        check->locks = rf_grow(check->locks, &check->locks_capacity, known + 1, sizeof *check->locks);
+        check->locks = rf_reserve(check->locks, &check->locks_capacity, known + 1, sizeof *check->locks);
         check->locks[index] = (struct lock){0};
     }
     return &check->locks[index];
@@ -123,7 +123,7 @@ static void acquire(struct rf_check *check, const struct rf_event *event, uint32
     else if (write && hold && hold->writes == 0)
         violation(check, event, "the thread holds the lock for reading, and cannot acquire it for writing as well");
     if (!hold) {
-        lock->holds = rf_grow(lock->holds, &lock->capacity, lock->count + 1, sizeof *lock->holds);
+        lock->holds = rf_reserve(lock->holds, &lock->capacity, lock->count + 1, sizeof *lock->holds);
         hold = &lock->holds[lock->count++];
         *hold = (struct hold){.thread = thread};
     }

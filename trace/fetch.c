@@ -35,7 +35,7 @@ static bool refill(struct rf_reader *reader)
                        reader->text_line + 1);
         return false;
     }
-    reader->text = rf_grow(reader->text, &reader->text_capacity, left + READ_BYTES, 1);
+    reader->text = rf_reserve(reader->text, &reader->text_capacity, left + READ_BYTES, 1);
     ssize_t got = rf_input_read(&reader->input, reader->text + left, READ_BYTES);
     if (got < 0) {
         rf_reader_stop(reader, RF_TRACE_ERROR, "%s: %s", reader->input.path, strerror(errno));
@@ -120,7 +120,7 @@ enum rf_trace_status rf_binary_begin(struct rf_reader *reader)
 
 const char *rf_chunk_unpack(struct rf_chunk *chunk)
 {
-    chunk->raw = rf_grow(chunk->raw, &chunk->raw_capacity, (size_t)chunk->header.raw + RF_RFT_SLACK, 1);
+    chunk->raw = rf_reserve(chunk->raw, &chunk->raw_capacity, (size_t)chunk->header.raw + RF_RFT_SLACK, 1);
     if (chunk->header.packed == chunk->header.raw) {
         memcpy(chunk->raw, chunk->packed, chunk->header.raw);
     } else {
@@ -202,7 +202,7 @@ enum rf_trace_status rf_binary_fetch(struct rf_reader *reader, struct rf_chunk *
         if (flaw)
             return stop_at(reader, offset, flaw);
         struct rf_chunk *to = header.type == RF_RFT_NAMES ? reader->names : chunk;
-        to->packed = rf_grow(to->packed, &to->packed_capacity, (size_t)header.packed + 1, 1);
+        to->packed = rf_reserve(to->packed, &to->packed_capacity, (size_t)header.packed + 1, 1);
         got = header.packed ? rf_input_read(&reader->input, to->packed, header.packed) : 0;
         if (got < 0)
             return stop_reading(reader);
@@ -243,7 +243,7 @@ bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, str
     chunk->flaw = rf_chunk_unpack(chunk);
     if (chunk->flaw)
         return false;
-    chunk->events = rf_grow(chunk->events, &chunk->capacity, chunk->header.events, sizeof *chunk->events);
+    chunk->events = rf_reserve(chunk->events, &chunk->capacity, chunk->header.events, sizeof *chunk->events);
     uint32_t ops = 0;
     chunk->flaw = rf_rft_decode(&chunk->header, chunk->raw, chunk->limits, chunk->events, &ops, &chunk->threads,
                                 &chunk->threads_capacity);

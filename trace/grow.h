@@ -26,7 +26,7 @@ static inline void *rf_zeroed(size_t count, size_t item)
 }
 
 /* Makes room for at least `need` items. Doubles, so that appending is cheap; the items keep their values. */
-static inline void *rf_grow(void *array, size_t *capacity, size_t need, size_t item)
+static inline void *rf_reserve(void *array, size_t *capacity, size_t need, size_t item)
 {
     if (need <= *capacity)
         return array;

@@ -69,7 +69,7 @@ static enum rf_trace_status scan_binary(struct search *search, uint64_t offset)
             search->numbers++;
         if (header.type == RF_RFT_EVENTS && search->numbers < search->end &&
             *search->numbers <= header.first + header.span) {
-            chunk->packed = rf_grow(chunk->packed, &chunk->packed_capacity, (size_t)header.packed + 1, 1);
+            chunk->packed = rf_reserve(chunk->packed, &chunk->packed_capacity, (size_t)header.packed + 1, 1);
             got = rf_input_read_at(&reader->input, chunk->packed, header.packed, offset + RF_RFT_CHUNK_HEADER);
             if (got < 0)
                 return unreadable(reader, offset);
@@ -99,7 +99,7 @@ static enum rf_trace_status scan_text(struct search *search)
     struct rf_reader *reader = search->reader;
     struct rf_std_parser parser = {.tables = &reader->tables};
     size_t capacity = 0, start = 0, end = 0;
-    char *text = rf_grow(NULL, &capacity, READ_BYTES, 1);
+    char *text = rf_reserve(NULL, &capacity, READ_BYTES, 1);
     uint64_t offset = 0; /* of text + end */
     bool final = false, begun = false;
     enum rf_trace_status status = RF_TRACE_END;
@@ -125,7 +125,7 @@ static enum rf_trace_status scan_text(struct search *search)
         memmove(text, text + start, end - start);
         end -= start;
         start = 0;
-        text = rf_grow(text, &capacity, end + READ_BYTES, 1);
+        text = rf_reserve(text, &capacity, end + READ_BYTES, 1);
         errno = 0;
         ssize_t got = rf_input_read_at(&reader->input, text + end, READ_BYTES, offset);
         if (got < 0) {

@@ -82,7 +82,7 @@ uint32_t rf_names_find(const struct rf_names *names, const char *text, size_t le
 
 static uint32_t add_entry(struct rf_names *names, const char *text, size_t length)
 {
-    names->entries = rf_grow(names->entries, &names->capacity, names->count + 1, sizeof *names->entries);
+    names->entries = rf_reserve(names->entries, &names->capacity, names->count + 1, sizeof *names->entries);
     names->entries[names->count] = (struct rf_name){text, (uint32_t)length};
     return (uint32_t)names->count++;
 }
@@ -136,7 +136,7 @@ bool rf_symbols_declare(struct rf_symbols *symbols, uint64_t addr, const char *t
         rf_names_append(&symbols->named, text, length);
     } else if (rf_map_add(&symbols->index, addr) == symbols->texts.count) { /* else it has a name: the first one stays */
         rf_names_append(&symbols->texts, text, length);
-        symbols->addresses = rf_grow(symbols->addresses, &symbols->capacity, symbols->texts.count, sizeof(uint64_t));
+        symbols->addresses = rf_reserve(symbols->addresses, &symbols->capacity, symbols->texts.count, sizeof(uint64_t));
         symbols->addresses[symbols->texts.count - 1] = addr;
     }
     return true;

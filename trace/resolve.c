@@ -62,7 +62,7 @@ static struct resolved_thread *thread_of(struct rf_resolver *resolver, uint32_t 
     size_t known = resolver->threads_capacity;
     if (thread >= known) {
         resolver->threads =
-            rf_grow(resolver->threads, &resolver->threads_capacity, (size_t)thread + 1, sizeof *resolver->threads);
+            rf_reserve(resolver->threads, &resolver->threads_capacity, (size_t)thread + 1, sizeof *resolver->threads);
         for (size_t i = known; i < resolver->threads_capacity; i++)
             resolver->threads[i] = (struct resolved_thread){.performer = NOBODY};
     }
@@ -71,7 +71,7 @@ static struct resolved_thread *thread_of(struct rf_resolver *resolver, uint32_t 
 
 static struct rf_event *append(struct rf_chunk *chunk, struct rf_batch *batch, struct rf_event event)
 {
-    chunk->resolved = rf_grow(chunk->resolved, &chunk->resolved_capacity, batch->count + 1, sizeof *chunk->resolved);
+    chunk->resolved = rf_reserve(chunk->resolved, &chunk->resolved_capacity, batch->count + 1, sizeof *chunk->resolved);
     batch->ops |= 1u << event.op;
     chunk->resolved[batch->count] = event;
     return &chunk->resolved[batch->count++];
@@ -83,7 +83,7 @@ static struct round *round_of_barrier(struct rf_resolver *resolver, uint64_t bar
         if (resolver->rounds[i].barrier == barrier)
             return &resolver->rounds[i];
     size_t known = resolver->capacity;
-    resolver->rounds = rf_grow(resolver->rounds, &resolver->capacity, resolver->open + 1, sizeof *resolver->rounds);
+    resolver->rounds = rf_reserve(resolver->rounds, &resolver->capacity, resolver->open + 1, sizeof *resolver->rounds);
     if (known < resolver->capacity)
         memset(resolver->rounds + known, 0, (resolver->capacity - known) * sizeof *resolver->rounds);
     struct round *round = &resolver->rounds[resolver->open++];
@@ -96,7 +96,7 @@ static struct round *round_of_barrier(struct rf_resolver *resolver, uint64_t bar
 static void arrive(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *out, struct rf_event event)
 {
     struct round *round = round_of_barrier(resolver, event.addr);
-    round->arrivals = rf_grow(round->arrivals, &round->capacity, round->count + 1, sizeof *round->arrivals);
+    round->arrivals = rf_reserve(round->arrivals, &round->capacity, round->count + 1, sizeof *round->arrivals);
     round->arrivals[round->count++] = (struct arrival){event.thread, event.site};
     thread_of(resolver, event.thread)->waits = true;
     event.op = RF_SIGNAL;

@@ -245,7 +245,7 @@ static const char *decode_control(struct cursor *cursor, unsigned what, struct r
     if (what == RFT_NEW_THREAD) {
         if (value >= cursor->limits.threads)
             return "unknown thread";
-        roll->threads = *threads = rf_grow(*threads, capacity, roll->count + 1, sizeof **threads);
+        roll->threads = *threads = rf_reserve(*threads, capacity, roll->count + 1, sizeof **threads);
         roll->current = roll->count++;
         cursor->now = (struct rf_rft_thread){.thread = (uint32_t)value};
     } else {

@@ -56,7 +56,7 @@ static void make_room(struct rf_rft_encoder *encoder, size_t count)
 static size_t switch_thread(struct rf_rft_encoder *encoder, uint32_t thread, unsigned char **tags, unsigned char **misc)
 {
     size_t known = encoder->places_capacity;
-    encoder->places = rf_grow(encoder->places, &encoder->places_capacity, (size_t)thread + 1, sizeof *encoder->places);
+    encoder->places = rf_reserve(encoder->places, &encoder->places_capacity, (size_t)thread + 1, sizeof *encoder->places);
     if (known < encoder->places_capacity)
         memset(encoder->places + known, 0, (encoder->places_capacity - known) * sizeof *encoder->places);
     size_t place = encoder->places[thread];
@@ -67,7 +67,7 @@ static size_t switch_thread(struct rf_rft_encoder *encoder, uint32_t thread, uns
     }
     place = encoder->threads_count++;
     encoder->threads =
-        rf_grow(encoder->threads, &encoder->threads_capacity, encoder->threads_count, sizeof *encoder->threads);
+        rf_reserve(encoder->threads, &encoder->threads_capacity, encoder->threads_count, sizeof *encoder->threads);
     encoder->threads[place] = (struct rf_rft_thread){.thread = thread};
     encoder->places[thread] = (uint32_t)place;
     *(*tags)++ = RFT_OTHER + RFT_NEW_THREAD;
@@ -164,7 +164,7 @@ const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct 
     size_t total = RFT_COLUMNS;
     for (size_t i = 0; i < 4; i++)
         total += (size_t)(ends[i] - encoder->columns[i]);
-    encoder->joined = rf_grow(encoder->joined, &encoder->joined_room, total, 1);
+    encoder->joined = rf_reserve(encoder->joined, &encoder->joined_room, total, 1);
     unsigned char *to = encoder->joined + RFT_COLUMNS;
     for (size_t i = 0; i < 4; i++) {
         uint32_t bytes = (uint32_t)(ends[i] - encoder->columns[i]);

@@ -126,11 +126,11 @@ static void register_field(struct rf_tables *tables, uint32_t index)
         size_t known = owners->names.count;
         uint32_t owner = rf_names_intern_borrowed(&owners->names, name->text, i);
         if (owner == known) {
-            owners->owners = rf_grow(owners->owners, &owners->capacity, known + 1, sizeof *owners->owners);
+            owners->owners = rf_reserve(owners->owners, &owners->capacity, known + 1, sizeof *owners->owners);
             owners->owners[owner] = (struct rf_owner){0};
         }
         struct rf_owner *list = &owners->owners[owner];
-        list->variables = rf_grow(list->variables, &list->capacity, list->count + 1, sizeof *list->variables);
+        list->variables = rf_reserve(list->variables, &list->capacity, list->count + 1, sizeof *list->variables);
         list->variables[list->count++] = index;
     }
 }
@@ -208,7 +208,7 @@ static void emit(struct rf_std_parser *parser, struct rf_event event, enum rf_op
     event.addr = addr;
     event.size = (uint32_t)size & 0xffffffu;
     if (parser->count == parser->capacity)
-        parser->events = rf_grow(parser->events, &parser->capacity, parser->count + 1, sizeof *parser->events);
+        parser->events = rf_reserve(parser->events, &parser->capacity, parser->count + 1, sizeof *parser->events);
     parser->events[parser->count++] = event;
     parser->ops |= 1u << op;
 }

@@ -264,7 +264,7 @@ void rf_text_event(struct rf_writer *writer, uint64_t number, const struct rf_ev
             put_line(writer);
         writer->first = number;
     }
-    writer->pending = rf_grow(writer->pending, &writer->capacity, writer->count + 1, sizeof *writer->pending);
+    writer->pending = rf_reserve(writer->pending, &writer->capacity, writer->count + 1, sizeof *writer->pending);
     writer->pending[writer->count++] = *event;
 }
 

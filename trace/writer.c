@@ -57,7 +57,7 @@ static void write_chunk(struct rf_writer *writer, struct rf_rft_header *header, 
         return;
     }
     if (size) {
-        writer->packed = rf_grow(writer->packed, &writer->packed_capacity, ZSTD_compressBound(size), 1);
+        writer->packed = rf_reserve(writer->packed, &writer->packed_capacity, ZSTD_compressBound(size), 1);
         size_t packed = ZSTD_compressCCtx(writer->packer, writer->packed, writer->packed_capacity, raw, size, LEVEL);
         if (!ZSTD_isError(packed) && packed < size) {
             header->packed = (uint32_t)packed;
@@ -138,7 +138,7 @@ static void declare(struct rf_writer *writer, enum rf_rft_name kind, uint64_t ad
         rf_writer_fail(writer, "%s: a name of %zu bytes is too long", writer->path, length);
         return;
     }
-    writer->names = rf_grow(writer->names, &writer->names_capacity, writer->names_size + length + 24, 1);
+    writer->names = rf_reserve(writer->names, &writer->names_capacity, writer->names_size + length + 24, 1);
     unsigned char *to = writer->names + writer->names_size;
     *to++ = (unsigned char)kind;
     if (kind >= RF_RFT_VARIABLE)
@@ -262,7 +262,7 @@ static void append(struct rf_writer *writer, uint64_t number, struct rf_event ev
         flush_events(writer);
     if (writer->count == 0)
         writer->first = number;
-    writer->pending = rf_grow(writer->pending, &writer->capacity, writer->count + 1, sizeof *writer->pending);
+    writer->pending = rf_reserve(writer->pending, &writer->capacity, writer->count + 1, sizeof *writer->pending);
     writer->pending[writer->count++] = event;
 }
 
