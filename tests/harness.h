@@ -39,8 +39,8 @@ static inline void trace_parse(struct trace *trace, const char *text)
 struct manner {
     const struct rf_detector *detector;
     struct rf_options options;
-    uint32_t shards;    /* 0 and 1: one worker */
-    uint64_t split;     /* not 0: the trace comes in batches, cut at random by this seed */
+    uint32_t shards; /* 0 and 1: one worker */
+    uint64_t split;  /* not 0: the trace comes in batches, cut at random by this seed */
     bool one_a_variable;
 };
 
@@ -59,7 +59,9 @@ static inline void run_batches(struct rf_replay *replay, const struct rf_event *
         size_t to = split ? from : count, wanted = from + (split ? 1 + random_below(&random, 12) : 0);
         while (to < count && to < wanted)
             to += trace_group(&events[to]);
-        struct rf_batch batch = { .events = events + from, .count = to - from, .base = events[from].number,
+        struct rf_batch batch = { .events = events + from,
+                                  .count = to - from,
+                                  .base = events[from].number,
                                   .ops = trace_ops(events + from, to - from) };
         replay->detector->run(replay, &batch);
         from = to;
@@ -71,8 +73,7 @@ static inline size_t take_share(struct rf_event *out, const struct trace *trace,
 {
     size_t count = 0;
     for (size_t i = 0; i < trace->count; i++)
-        if (rf_op_kind((enum rf_op)trace->events[i].op) != RF_ACCESS ||
-            rf_shard_of(trace->events[i].addr, shards) == shard)
+        if (rf_op_kind((enum rf_op)trace->events[i].op) != RF_ACCESS || rf_shard_of(trace->events[i].addr, shards) == shard)
             out[count++] = trace->events[i];
     return count;
 }

@@ -170,7 +170,8 @@ static void hold_locks(struct oracle *o)
 /* ---- races ---- */
 
 /* The two conflict, and nothing orders them. */
-static bool pair_races(const struct oracle *o, const struct oracle_node *a, bool a_writes, const struct oracle_node *b, bool b_writes)
+static bool pair_races(const struct oracle *o, const struct oracle_node *a, bool a_writes, const struct oracle_node *b,
+                       bool b_writes)
 {
     if (!a_writes && !b_writes)
         return false;

@@ -1,11 +1,11 @@
 /* Ground truth: doc/semantics.md computed literally, for traces of some hundred events.
  *
- * 1. What happens before what is a set of pairs, closed under transitivity edge by edge. There are no clocks and no epochs here,
- *    and nothing of core/ but the vocabulary of events.
+ * 1. What happens before what is a set of pairs, closed under transitivity edge by edge. There are no clocks and no epochs
+ *    here, and nothing of core/ but the vocabulary of events.
  * 2. The past of a byte is the set of all its accesses, reads and writes apart; alloc and free empty it, copy replaces it.
  * 3. Each access has its own answer: the set of earlier accesses that it races with, and the past that it met.
- * 4. After the first race of a byte detectors may differ, and a copy carries that freedom on. A copy of what a transaction touched
- *    gives it, too, unless all commits are ordered. `clean` says until which number the answer for a byte is binding.
+ * 4. After the first race of a byte detectors may differ, and a copy carries that freedom on. A copy of what a transaction
+ *    touched gives it, too, unless all commits are ordered. Below `clean` the answer for a byte is binding.
  */
 #ifndef RF_TESTS_ORACLE_H
 #define RF_TESTS_ORACLE_H
@@ -39,7 +39,7 @@ struct oracle_node {
 struct oracle_access {
     uint32_t node, byte;
     bool writes;
-    bool tainted; /* the past of the byte had a race before */
+    bool tainted;              /* the past of the byte had a race before */
     uint64_t *reads, *writers; /* its past: nodes that read, and that wrote */
     uint64_t *races;           /* nodes of the past that it races with */
 };

@@ -3,7 +3,7 @@
  * 1. A trace is what detectors see: accesses lie inside a granule, barriers are already signals and waits (core/event.h). It
  *    shares nothing with the generator and the resolver in trace/, so that their faults cannot hide here.
  * 2. One seed and one shape make one trace, for ever: a failing seed is a name.
- * 3. Every trace obeys struct rules: locks are held by those who release them, nobody acts before its fork or after its join.
+ * 3. Every trace obeys struct rules: who releases a lock holds it, and nobody acts before its fork or after its join.
  */
 #ifndef RF_TESTS_RANDOM_TRACE_H
 #define RF_TESTS_RANDOM_TRACE_H
@@ -134,8 +134,8 @@ struct shape {
 };
 
 static const struct shape trace_shapes[] = {
-    { .name = "two threads", .roots = 2, .threads = 2, .lines = 24, .locks = 2, .lines_of_memory = 1, .sites = 4, .writes = 40,
-      .lock = 20, .release = 40, .vol = 10 },
+    { .name = "two threads", .roots = 2, .threads = 2, .lines = 24, .locks = 2, .lines_of_memory = 1, .sites = 4,
+      .writes = 40, .lock = 20, .release = 40, .vol = 10 },
     { .name = "plain", .roots = 1, .threads = 4, .lines = 40, .locks = 2, .lines_of_memory = 1, .sites = 6, .writes = 30,
       .named = 30, .lock = 25, .release = 40, .fork = 20, .join = 8, .vol = 8, .signal = 5, .sample = 3 },
     { .name = "locks", .roots = 3, .threads = 4, .lines = 60, .locks = 4, .lines_of_memory = 1, .sites = 3, .writes = 50,
@@ -153,13 +153,13 @@ static const struct shape trace_shapes[] = {
       .partial = 70, .lock = 25, .read_lock = 5, .release = 40, .vol = 8, .sample = 5 },
     { .name = "memory", .roots = 3, .threads = 4, .lines = 60, .locks = 2, .lines_of_memory = 2, .sites = 3, .writes = 40,
       .partial = 40, .named = 10, .lock = 25, .release = 40, .vol = 8, .alloc = 10, .free = 8, .copy = 16, .sample = 3 },
-    { .name = "transactions", .roots = 3, .threads = 4, .lines = 50, .locks = 2, .lines_of_memory = 1, .sites = 3, .writes = 40,
-      .partial = 10, .lock = 20, .release = 40, .vol = 5, .commit = 60 },
+    { .name = "transactions", .roots = 3, .threads = 4, .lines = 50, .locks = 2, .lines_of_memory = 1, .sites = 3,
+      .writes = 40, .partial = 10, .lock = 20, .release = 40, .vol = 5, .commit = 60 },
     { .name = "sampling", .roots = 2, .threads = 4, .lines = 60, .locks = 2, .lines_of_memory = 1, .sites = 3, .writes = 30,
       .lock = 30, .release = 50, .fork = 8, .join = 8, .vol = 10, .signal = 4, .commit = 4, .sample = 25 },
-    { .name = "everything", .roots = 2, .threads = 8, .lines = 100, .locks = 5, .lines_of_memory = 3, .sites = 8, .writes = 20,
-      .partial = 25, .named = 15, .lock = 30, .read_lock = 20, .release = 70, .fork = 10, .join = 4, .vol = 15, .signal = 8,
-      .barrier = 8, .alloc = 3, .free = 3, .copy = 4, .commit = 15, .sample = 8 },
+    { .name = "everything", .roots = 2, .threads = 8, .lines = 100, .locks = 5, .lines_of_memory = 3, .sites = 8,
+      .writes = 20, .partial = 25, .named = 15, .lock = 30, .read_lock = 20, .release = 70,
+      .fork = 10, .join = 4, .vol = 15, .signal = 8, .barrier = 8, .alloc = 3, .free = 3, .copy = 4, .commit = 15, .sample = 8 },
 };
 #define TRACE_SHAPES (sizeof trace_shapes / sizeof trace_shapes[0])
 

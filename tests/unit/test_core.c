@@ -1,4 +1,4 @@
-/* The parts of core/ against models that are too plain to be wrong: arrays instead of maps, bits instead of interned sets. */
+/* The parts of core/ against models too plain to be wrong: arrays instead of maps, bits instead of interned sets. */
 #include "tests/harness.h"
 
 #include "core/clock.h"
@@ -464,11 +464,19 @@ static void test_objects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_size_classes), cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_map), cmocka_unit_test(test_clock), cmocka_unit_test(test_epochs),
-        cmocka_unit_test(test_locksets), cmocka_unit_test(test_held), cmocka_unit_test(test_slots_are_reused),
-        cmocka_unit_test(test_slots_of_strangers_are_not), cmocka_unit_test(test_times_run_out),
-        cmocka_unit_test(test_slots_run_out), cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_size_classes),
+        cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_epochs),
+        cmocka_unit_test(test_locksets),
+        cmocka_unit_test(test_held),
+        cmocka_unit_test(test_slots_are_reused),
+        cmocka_unit_test(test_slots_of_strangers_are_not),
+        cmocka_unit_test(test_times_run_out),
+        cmocka_unit_test(test_slots_run_out),
+        cmocka_unit_test(test_objects),
     };
     return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

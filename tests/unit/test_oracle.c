@@ -86,7 +86,8 @@ static void test_transactions(void **state)
         assert_int_equal(first_race((enum oracle_order)order, "A|commit(w:x)|\nB|w(x)|\n", RF_NAMED_BASE), 2);
     }
     /* variables are bytes: these two commits share four of them */
-    assert_int_equal(first_race(ORACLE_SHARED, "A|w(0x40)|\nA|commit(w:0x10:8)|\nB|commit(r:0x14:4)|\nB|w(0x40)|\n", 0x40), 0);
+    assert_int_equal(first_race(ORACLE_SHARED, "A|w(0x40)|\nA|commit(w:0x10:8)|\nB|commit(r:0x14:4)|\nB|w(0x40)|\n", 0x40),
+                     0);
 }
 
 static void test_bytes(void **state)
@@ -150,8 +151,10 @@ static void test_empty_set_races(void **state)
     assert_int_equal(EMPTY(volatiles), 0);
     assert_int_equal(first_race(ORACLE_ACCU_VOLATILE, volatiles, RF_NAMED_BASE), 4);
     /* the three locks of a triangle protect each pair, though no lock protects all */
-    assert_int_equal(EMPTY("A|acq(l)|\nA|acq(m)|\nA|w(x)|\nA|rel(l)|\nA|rel(m)|\nB|acq(m)|\nB|acq(n)|\nB|w(x)|\nB|rel(m)|\nB|rel(n)|\n"
-                           "C|acq(l)|\nC|acq(n)|\nC|w(x)|\n"), 0);
+    assert_int_equal(
+        EMPTY("A|acq(l)|\nA|acq(m)|\nA|w(x)|\nA|rel(l)|\nA|rel(m)|\nB|acq(m)|\nB|acq(n)|\nB|w(x)|\nB|rel(m)|\nB|rel(n)|\n"
+              "C|acq(l)|\nC|acq(n)|\nC|w(x)|\n"),
+        0);
 }
 
 struct count {
@@ -185,9 +188,9 @@ static void test_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conflicts), cmocka_unit_test(test_locks), cmocka_unit_test(test_other_edges),
-        cmocka_unit_test(test_barrier), cmocka_unit_test(test_transactions), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_lives), cmocka_unit_test(test_empty_set_races), cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_conflicts), cmocka_unit_test(test_locks),           cmocka_unit_test(test_other_edges),
+        cmocka_unit_test(test_barrier),   cmocka_unit_test(test_transactions),    cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_lives),     cmocka_unit_test(test_empty_set_races), cmocka_unit_test(test_pairs),
     };
     int failed = cmocka_run_group_tests_name("oracle", tests, NULL, NULL);
     oracle_end(&oracle);

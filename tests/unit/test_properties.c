@@ -1,241 +1,19 @@
 /* What each detector promises, against the oracle, on many random traces.
  *
- * 1. RF_TRACES says how many (200,000; a tenth under sanitizers), RF_SEED where to begin. A failure names seed and shape, shrinks
- *    the trace and prints it as STD text, with what was expected and what was found.
- * 2. Every trace is given to every detector. Their options take turns, and so do the detectors where the check does not depend
- *    on them (batches, workers).
+ * 1. RF_TRACES says how many (200,000; a tenth under sanitizers), RF_SEED where to begin. A failure names seed and shape,
+ *    shrinks the trace and prints it as STD text, with what was expected and what was found.
+ * 2. Every trace is given to every detector. Their options take turns, and so do the detectors where the check does not
+ *    depend on them (batches, workers).
  * 3. A promise about first races holds up to the number oracle.clean of a byte; promises about single reports hold always.
  */
 #include <malloc.h>
 
-#include "tests/harness.h"
-#include "tests/oracle.h"
+#include "tests/answers.h"
+#include "tests/definitions.h"
 
-static const char *const all_names[] = { "generic", "djit",     "fasttrack", "goldilocks", "pacer",  "literace", "acculock", "multilock",
-                                         "lockset", "eraser",   "hybrid",    "racetrack",  "multirace", "litehb", "alias" };
-
-/* ---- one trace, and what is known of it ---- */
-
-#define ORDERS (ORACLE_ACCU_VOLATILE + 1)
-
-struct subject {
-    const struct trace *trace;
-    uint64_t seed;
-    uint32_t ops;
-    struct oracle oracles[ORDERS];
-    bool asked[ORDERS];
-    char label[96];   /* of the check that failed; "" while none has */
-    char details[400];
-};
-
-static struct subject subject;
-
-static const struct oracle *truth(enum oracle_order order)
-{
-    if (!subject.asked[order])
-        oracle_run(&subject.oracles[order], subject.trace->events, subject.trace->count, order);
-    subject.asked[order] = true;
-    return &subject.oracles[order];
-}
-
-static __attribute__((format(printf, 2, 3))) bool wrong(const char *label, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    snprintf(subject.label, sizeof subject.label, "%s", label);
-    vsnprintf(subject.details, sizeof subject.details, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-static bool has_op(enum rf_op op)
-{
-    return subject.ops >> op & 1;
-}
-
-/* ---- a detector's answers ---- */
-
-struct answers {
-    char label[96];
-    const struct rf_detector *detector;
-    struct rf_races races;
-    uint64_t first[ORACLE_BYTES]; /* by the bytes of the oracle; they are the same in every order */
-};
-
-static struct rf_options plain_options(void)
-{
-    return (struct rf_options){ .rate = 1, .seed = subject.seed, .period = 16, .burst = 4 };
-}
-
-static void answer(struct answers *out, const char *label, const struct manner *manner)
-{
-    const struct oracle *oracle = truth(ORACLE_SHARED);
-    snprintf(out->label, sizeof out->label, "%s", label);
-    out->detector = manner->detector;
-    out->races = run_detector(manner, subject.trace);
-    for (uint32_t byte = 0; byte < oracle->granule_count * RF_GRANULE; byte++)
-        out->first[byte] = ORACLE_NEVER;
-    for (size_t i = 0; i < out->races.count; i++) {
-        const struct rf_race *race = &out->races.list[i];
-        for (uint32_t at = 0; at < race->size; at++) {
-            uint32_t byte = oracle_byte(oracle, race->addr + at);
-            if (byte != UINT32_MAX && race->second.number < out->first[byte])
-                out->first[byte] = race->second.number;
-        }
-    }
-}
-
-static void answer_end(struct answers *answers)
-{
-    rf_races_free(&answers->races);
-}
-
-/* ---- checks that many detectors share; each is false if it failed ---- */
-
-static uint64_t up_to(uint64_t number, uint64_t clean)
-{
-    return number < clean ? number : ORACLE_NEVER;
-}
-
-/* The same variables, and on each the same event. */
-static bool first_races_equal(const struct answers *got, enum oracle_order order)
-{
-    const struct oracle *o = truth(order);
-    for (uint32_t byte = 0; byte < o->granule_count * RF_GRANULE; byte++) {
-        uint64_t expected = up_to(o->first[byte], o->clean[byte]), found = up_to(got->first[byte], o->clean[byte]);
-        if (expected != found)
-            return wrong(got->label, "first race on 0x%llx: expected at %lld, found at %lld (-1: none)",
-                         (unsigned long long)oracle_addr(o, byte), (long long)expected, (long long)found);
-    }
-    return true;
-}
-
-static bool same_first_races(const struct answers *a, const struct answers *b)
-{
-    const struct oracle *o = truth(ORACLE_SHARED);
-    for (uint32_t byte = 0; byte < o->granule_count * RF_GRANULE; byte++)
-        if (a->first[byte] != b->first[byte])
-            return wrong(b->label, "first race on 0x%llx: %s at %lld, here at %lld (-1: none)",
-                         (unsigned long long)oracle_addr(o, byte), a->label, (long long)a->first[byte], (long long)b->first[byte]);
-    return true;
-}
-
-/* Wherever the first has a report, the second has one by then. */
-static bool contained(const struct answers *small, const struct answers *large)
-{
-    const struct oracle *o = truth(ORACLE_SHARED);
-    for (uint32_t byte = 0; byte < o->granule_count * RF_GRANULE; byte++)
-        if (small->first[byte] != ORACLE_NEVER && large->first[byte] > small->first[byte])
-            return wrong(small->label, "0x%llx is reported at %lld, but by %s at %lld (-1: not at all)",
-                         (unsigned long long)oracle_addr(o, byte), (long long)small->first[byte], large->label,
-                         (long long)large->first[byte]);
-    return true;
-}
-
-enum sides { EARLIER, RACING }; /* the first access is an earlier one of another thread; it does race */
-
-/* The first event with a number not below this one. */
-static size_t events_from(uint64_t number)
-{
-    size_t low = 0, high = subject.trace->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (subject.trace->events[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool is_access(const struct rf_race_access *access, uint64_t addr)
-{
-    for (size_t i = events_from(access->number); i < subject.trace->count; i++) {
-        const struct rf_event *event = &subject.trace->events[i];
-        if (event->number != access->number)
-            break;
-        if (event->thread == access->thread && event->op == access->op && event->site == access->site && addr >= event->addr &&
-            addr < event->addr + event->size)
-            return true;
-    }
-    return false;
-}
-
-/* Every report names two accesses that are what the detector says they are. The bytes of one report have one past, so it is
- * enough to ask for one of them; which, the seed says. */
-static bool reports_hold(const struct answers *got, enum oracle_order order, enum sides sides)
-{
-    const struct oracle *o = truth(order);
-    for (size_t i = 0; i < got->races.count; i++) {
-        const struct rf_race *race = &got->races.list[i];
-        unsigned long long first = race->first.number, second = race->second.number;
-        uint64_t addr = race->addr + subject.seed / 7 % race->size;
-        if (!is_access(&race->second, addr))
-            return wrong(got->label, "report at %llu: it is no such access to 0x%llx", second, (unsigned long long)addr);
-        if (!first && sides == EARLIER)
-            continue;
-        if (!oracle_met(o, addr, first, second))
-            return wrong(got->label, "report of %llu and %llu: the first is not in the past of 0x%llx", first, second,
-                         (unsigned long long)addr);
-        if (sides == RACING && !oracle_races(o, addr, first, second))
-            return wrong(got->label, "report of %llu and %llu: they do not race on 0x%llx", first, second,
-                         (unsigned long long)addr);
-    }
-    return true;
-}
-
-/* The thread of the first side, where it is told together with a number. */
-static bool threads_hold(const struct answers *got)
-{
-    for (size_t i = 0; i < got->races.count; i++) {
-        const struct rf_race *race = &got->races.list[i];
-        bool found = !race->first.number || race->first.thread == RF_UNKNOWN;
-        for (size_t at = events_from(race->first.number); at < subject.trace->count && !found; at++) {
-            if (subject.trace->events[at].number != race->first.number)
-                break;
-            found = subject.trace->events[at].thread == race->first.thread;
-        }
-        if (!found)
-            return wrong(got->label, "report of %llu and %llu: the first is not by thread %u",
-                         (unsigned long long)race->first.number, (unsigned long long)race->second.number, race->first.thread);
-    }
-    return true;
-}
-
-typedef bool says_fn(const struct oracle *o, const struct oracle_access *access);
-
-static bool says_race(const struct oracle *o, const struct oracle_access *access)
-{
-    for (uint32_t w = 0; w < o->words; w++)
-        if (access->races[w])
-            return true;
-    return false;
-}
-
-/* Every access that a definition names is reported, first or not, and no other. */
-static bool reports_are(const struct answers *got, enum oracle_order order, says_fn *says)
-{
-    const struct oracle *o = truth(order);
-    static uint64_t reported[ORACLE_BYTES][ORACLE_WORDS]; /* by number */
-    memset(reported, 0, o->granule_count * RF_GRANULE * sizeof reported[0]);
-    for (size_t i = 0; i < got->races.count; i++) {
-        const struct rf_race *race = &got->races.list[i];
-        for (uint64_t addr = race->addr; addr < race->addr + race->size; addr++)
-            reported[oracle_byte(o, addr)][race->second.number / 64] |= UINT64_C(1) << race->second.number % 64;
-    }
-    for (uint32_t i = 0; i < o->access_count; i++) {
-        const struct oracle_access *access = &o->accesses[i];
-        uint64_t number = o->nodes[access->node].event->number;
-        bool expected = false; /* a commit may access a byte twice */
-        const struct oracle_access *same = oracle_find(o, access->byte, number, NULL);
-        for (; same; same = oracle_find(o, access->byte, number, same + 1))
-            expected |= says(o, same);
-        if (expected != oracle_has(reported[access->byte], (uint32_t)number))
-            return wrong(got->label, "access of 0x%llx at %llu: it %s", (unsigned long long)oracle_addr(o, access->byte),
-                         (unsigned long long)number, expected ? "races, and is not reported" : "is reported, and does not race");
-    }
-    return true;
-}
+static const char *const all_names[] = { "generic",  "djit",      "fasttrack", "goldilocks", "pacer",
+                                         "literace", "acculock",  "multilock", "lockset",    "eraser",
+                                         "hybrid",   "racetrack", "multirace", "litehb",     "alias" };
 
 /* ---- what each detector promises ---- */
 
@@ -320,76 +98,8 @@ static bool check_writes_family(void)
     return true;
 }
 
-/* LockSet by its definition: what all accesses so far, and this one, are protected by. */
-#define READERS_BIT (UINT64_C(1) << 62)
-
-static uint64_t protects(const struct oracle *o, uint32_t node, bool writes)
-{
-    return writes ? o->nodes[node].exclusive : o->nodes[node].any | READERS_BIT;
-}
-
-static bool lockset_says(const struct oracle *o, const struct oracle_access *access)
-{
-    uint64_t candidates = protects(o, access->node, access->writes);
-    for (uint32_t a = 0; a <= access->node; a++) {
-        if (oracle_has(access->reads, a))
-            candidates &= protects(o, a, false);
-        if (oracle_has(access->writers, a))
-            candidates &= protects(o, a, true);
-    }
-    return !candidates;
-}
-
-/* Eraser by its states; the past is played again for each access. */
-struct eraser {
-    enum { VIRGIN, EXCLUSIVE, SHARED, SHARED_MODIFIED } state;
-    uint32_t owner;
-    uint64_t candidates;
-};
-
-static void eraser_step(struct eraser *x, const struct oracle *o, uint32_t node, bool writes)
-{
-    uint32_t thread = o->nodes[node].event->thread;
-    if (x->state == VIRGIN)
-        *x = (struct eraser){ EXCLUSIVE, thread, UINT64_MAX };
-    else if (x->state == EXCLUSIVE && thread != x->owner)
-        x->state = writes ? SHARED_MODIFIED : SHARED;
-    else if (x->state == SHARED && writes)
-        x->state = SHARED_MODIFIED;
-    if (x->state >= SHARED)
-        x->candidates &= writes ? o->nodes[node].exclusive : o->nodes[node].any;
-}
-
-static struct eraser eraser_after(const struct oracle *o, const struct oracle_access *access)
-{
-    struct eraser x = { VIRGIN, 0, UINT64_MAX };
-    for (uint32_t a = 0; a <= access->node; a++) {
-        if (oracle_has(access->reads, a))
-            eraser_step(&x, o, a, false);
-        if (oracle_has(access->writers, a))
-            eraser_step(&x, o, a, true);
-    }
-    eraser_step(&x, o, access->node, access->writes);
-    return x;
-}
-
-static bool eraser_says(const struct oracle *o, const struct oracle_access *access)
-{
-    struct eraser x = eraser_after(o, access);
-    return x.state == SHARED_MODIFIED && !x.candidates;
-}
-
-/* Freeing what was never accessed is no access: it could race with nothing, and nothing could with it. */
-static bool frees_nothing(const struct oracle *o, const struct oracle_access *access)
-{
-    uint64_t past = 0;
-    for (uint32_t w = 0; w < o->words; w++)
-        past |= access->reads[w] | access->writers[w];
-    return o->nodes[access->node].event->op == RF_FREE && !past;
-}
-
-/* The first access of each byte that a definition names is the first that the detector reports; below `clean` if the detector
- * may do what it likes after its first. */
+/* The first access of each byte that a definition names is the first that the detector reports; below `clean` if the
+ * detector may do what it likes after its first. */
 static bool first_reports_are(const struct answers *got, says_fn *says, bool below_clean)
 {
     const struct oracle *o = truth(ORACLE_ACCU);
@@ -410,24 +120,7 @@ static bool first_reports_are(const struct answers *got, says_fn *says, bool bel
     return true;
 }
 
-/* Hybrid: an ∅-race, but what the first thread did alone is forgiven. */
-static bool hybrid_says(const struct oracle *o, const struct oracle_access *access)
-{
-    uint32_t owner = RF_UNKNOWN;
-    bool shared = false;
-    for (uint32_t a = 0; a < access->node; a++) {
-        if (!oracle_has(access->reads, a) && !oracle_has(access->writers, a))
-            continue;
-        if (owner == RF_UNKNOWN)
-            owner = o->nodes[a].event->thread;
-        shared |= o->nodes[a].event->thread != owner;
-        if (shared && oracle_has(access->races, a))
-            return true;
-    }
-    return false;
-}
-
-/* MultiRace reports races, where Eraser's lockset is empty; and the first race of a byte for certain, if it is empty there. */
+/* MultiRace reports races, where Eraser's lockset is empty; the first race of a byte for certain, if it is empty there. */
 static bool multirace_holds(const struct answers *got)
 {
     const struct oracle *o = truth(ORACLE_SHARED), *locks = truth(ORACLE_ACCU);
@@ -450,7 +143,8 @@ static bool multirace_holds(const struct answers *got)
         for (; access; access = oracle_find(o, byte, number, access + 1)) /* both lists have the same accesses */
             expected |= says_race(o, access) && !eraser_after(locks, locks->accesses + (access - o->accesses)).candidates;
         if (expected && got->first[byte] != number)
-            return wrong(got->label, "first race on 0x%llx at %llu, with an empty lockset, reported at %lld (-1: not at all)",
+            return wrong(got->label,
+                         "first race on 0x%llx at %llu, with an empty lockset, reported at %lld (-1: not at all)",
                          (unsigned long long)oracle_addr(o, byte), (unsigned long long)number, (long long)got->first[byte]);
     }
     return true;
@@ -466,7 +160,8 @@ static bool check_lock_family(void)
             answer(&got[i], names[i], &(struct manner){ .detector = present(names[i]), .options = plain_options() });
     bool good = true;
     if (present("lockset"))
-        good = good && first_reports_are(&got[LOCKSET], lockset_says, false) && reports_hold(&got[LOCKSET], ORACLE_SHARED, EARLIER);
+        good = good && first_reports_are(&got[LOCKSET], lockset_says, false) &&
+               reports_hold(&got[LOCKSET], ORACLE_SHARED, EARLIER);
     if (present("eraser"))
         good = good && first_reports_are(&got[ERASER], eraser_says, false) && contained(&got[ERASER], &got[LOCKSET]) &&
                reports_hold(&got[ERASER], ORACLE_SHARED, EARLIER);
@@ -480,8 +175,8 @@ static bool check_lock_family(void)
         good = good && contained(&got[RACETRACK], &got[LOCKSET]) && reports_hold(&got[RACETRACK], ORACLE_ACCU, EARLIER) &&
                threads_hold(&got[RACETRACK]);
     if (present("multilock"))
-        good = good && first_races_equal(&got[MULTILOCK], ORACLE_ACCU) && reports_hold(&got[MULTILOCK], ORACLE_ACCU, RACING) &&
-               threads_hold(&got[MULTILOCK]);
+        good = good && first_races_equal(&got[MULTILOCK], ORACLE_ACCU) &&
+               reports_hold(&got[MULTILOCK], ORACLE_ACCU, RACING) && threads_hold(&got[MULTILOCK]);
     if (present("acculock")) {
         good = good && contained(&got[ACCULOCK], &got[LOCKSET]) && reports_hold(&got[ACCULOCK], ORACLE_SHARED, EARLIER) &&
                threads_hold(&got[ACCULOCK]);
@@ -489,8 +184,9 @@ static bool check_lock_family(void)
         for (uint32_t byte = 0; good && byte < hb->granule_count * RF_GRANULE; byte++) {
             uint64_t race = up_to(up_to(hb->first[byte], hb->clean[byte]), accu->clean[byte]);
             if (race != ORACLE_NEVER && got[ACCULOCK].first[byte] > race)
-                good = wrong("acculock contains fasttrack", "race on 0x%llx at %lld, reported at %lld (-1: not at all)",
-                             (unsigned long long)oracle_addr(hb, byte), (long long)race, (long long)got[ACCULOCK].first[byte]);
+                good =
+                    wrong("acculock contains fasttrack", "race on 0x%llx at %lld, reported at %lld (-1: not at all)",
+                          (unsigned long long)oracle_addr(hb, byte), (long long)race, (long long)got[ACCULOCK].first[byte]);
         }
     }
     if (good && present("acculock")) {
@@ -553,8 +249,8 @@ static bool certainly_kept(const struct oracle *o, const struct oracle_access *b
     return true;
 }
 
-/* PACER, section 3.3: a race whose first access is sampled, and the last to race, is reported; every report is a race, and its
- * first access is sampled. */
+/* PACER, section 3.3: a race whose first access is sampled, and the last to race, is reported; every report is a race, and
+ * its first access is sampled. */
 static bool check_pacer(void)
 {
     struct rf_options options = plain_options();
@@ -573,7 +269,8 @@ static bool check_pacer(void)
             found |= o->nodes[node].event->number == got.races.list[i].first.number && oracle_has(sampled, node);
         if (!found)
             good = wrong(got.label, "report of %llu and %llu: the first is not sampled",
-                         (unsigned long long)got.races.list[i].first.number, (unsigned long long)got.races.list[i].second.number);
+                         (unsigned long long)got.races.list[i].first.number,
+                         (unsigned long long)got.races.list[i].second.number);
     }
     for (uint32_t i = 0; good && i < o->access_count; i++) {
         const struct oracle_access *b = &o->accesses[i];
@@ -583,7 +280,8 @@ static bool check_pacer(void)
         for (uint32_t a = 0; a < b->node; a++)
             if (oracle_has(b->races, a) && oracle_has(sampled, a) && certainly_kept(o, b, a) && got.first[b->byte] != number)
                 good = wrong(got.label, "race of %u and %llu on 0x%llx: the first is sampled, and it is not reported",
-                             o->nodes[a].event->number, (unsigned long long)number, (unsigned long long)oracle_addr(o, b->byte));
+                             o->nodes[a].event->number, (unsigned long long)number,
+                             (unsigned long long)oracle_addr(o, b->byte));
     }
     answer_end(&got);
     return good;
@@ -640,12 +338,13 @@ static bool check_litehb(bool full)
         return true;
     struct answers got;
     answer(&got, full ? "litehb, full" : "litehb", &(struct manner){ .detector = present("litehb"), .options = options });
-    bool good = reports_are(&got, ORACLE_SHARED, says_pair) && reports_hold(&got, ORACLE_SHARED, RACING) && threads_hold(&got);
+    bool good =
+        reports_are(&got, ORACLE_SHARED, says_pair) && reports_hold(&got, ORACLE_SHARED, RACING) && threads_hold(&got);
     answer_end(&got);
     return good;
 }
 
-/* Alias: the pairs of sites at which different threads touched a byte, one of them writing, each once and as early as can be. */
+/* Alias: the pairs of sites at which different threads touched a byte, one of them writing; each once, and at once. */
 static bool check_alias(void)
 {
     struct rf_options options = plain_options();
@@ -677,8 +376,8 @@ static bool check_alias(void)
         if (site == RF_UNKNOWN)
             good = wrong(got.label, "report at %llu: no first access", (unsigned long long)race->second.number);
         else if (shown[site < other ? site : other][site < other ? other : site] != race->second.number)
-            good = wrong(got.label, "sites %u and %u are reported at %llu instead of %llu (0: never, or once too often)", site, other,
-                         (unsigned long long)race->second.number,
+            good = wrong(got.label, "sites %u and %u are reported at %llu instead of %llu (0: never, or once too often)",
+                         site, other, (unsigned long long)race->second.number,
                          (unsigned long long)shown[site < other ? site : other][site < other ? other : site]);
         else
             shown[site < other ? site : other][site < other ? other : site] = 0;
@@ -686,7 +385,8 @@ static bool check_alias(void)
     for (uint32_t low = 0; good && low <= TRACE_SITES; low++)
         for (uint32_t high = low; good && high <= TRACE_SITES; high++)
             if (shown[low][high])
-                good = wrong(got.label, "sites %u and %u should be reported at %llu", low, high, (unsigned long long)shown[low][high]);
+                good = wrong(got.label, "sites %u and %u should be reported at %llu", low, high,
+                             (unsigned long long)shown[low][high]);
     answer_end(&got);
     return good;
 }

@@ -106,7 +106,8 @@ static void compare(struct bench *b)
 {
     for (uint32_t i = 0; i < SPAN; i++)
         if (value_at(b, BASE + i) != b->model[i])
-            fail_msg("byte %u is %llu, not %llu", i, (unsigned long long)value_at(b, BASE + i), (unsigned long long)b->model[i]);
+            fail_msg("byte %u is %llu, not %llu", i, (unsigned long long)value_at(b, BASE + i),
+                     (unsigned long long)b->model[i]);
 }
 
 /* A few places only, some at the edges of pages, so that splits meet. */
@@ -219,8 +220,10 @@ static void test_a_split_page_is_not_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_bytes), cmocka_unit_test(test_pages_appear_when_they_are_used),
-        cmocka_unit_test(test_pages_that_share_a_place), cmocka_unit_test(test_a_split_page_is_not_whole),
+        cmocka_unit_test(test_against_bytes),
+        cmocka_unit_test(test_pages_appear_when_they_are_used),
+        cmocka_unit_test(test_pages_that_share_a_place),
+        cmocka_unit_test(test_a_split_page_is_not_whole),
     };
     return cmocka_run_group_tests_name("shadow", tests, NULL, NULL);
 }
