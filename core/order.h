@@ -9,8 +9,8 @@
  * 4. A slot number may pass the limit of a detector's narrow cells; `overflow` is set then, and the detector must widen its
  *    cells before the next access.
  * 5. Unless all commits are ordered (RF_TXN_ALL), times advance by two, and they are odd exactly inside a transaction: so an
- *    epoch tells whether its accesses were transactional. RF_TXN_SHARED needs it, too: a copy moves what a transaction did to
- *    another variable, which the next transaction may touch without having one in common with the first.
+ *    epoch tells whether its accesses were transactional. RF_TXN_SHARED needs it, too: a copy moves what a transaction did
+ *    to another variable, which the next transaction may touch without having one in common with the first.
  * 6. Every operation that hands knowledge on (release-like) starts a new epoch. `tick_releases` off: a lock release does not
  *    (MultiLock-HB). `tick_acquires` on: receiving starts one, too (MultiLock-HB, Algorithms 17-19 and 24).
  */
@@ -284,8 +284,6 @@ static inline void rf_order_join(struct rf_order *order, struct rf_thread *threa
         rf_thread_tick(order, thread);
 }
 
-/* Receives, or hands over, what is known through the variables of a commit: its bytes, as parts of different commits may overlap;
- * with RF_TXN_ALL through one object, even if the commit has no variables. */
 static inline void rf_order_transaction(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync, bool begin)
 {
     if (begin) {
@@ -297,7 +295,10 @@ static inline void rf_order_transaction(struct rf_order *order, struct rf_thread
     rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
 }
 
-static inline void rf_order_transactions(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event, bool begin)
+/* Receives, or hands over, what is known through the variables of a commit: its bytes, as parts of different commits may
+ * overlap; with RF_TXN_ALL through one object, even if the commit has no variables. */
+static inline void rf_order_transactions(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event,
+                                         bool begin)
 {
     enum rf_transactions mode = order->engine->options->transactions;
     enum rf_op meets = begin ? RF_COMMIT_READ : RF_COMMIT_WRITE; /* RF_TXN_WRITES: an earlier W and a later R' */
