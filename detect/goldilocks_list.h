@@ -24,11 +24,13 @@
 
 #include "core/detector.h"
 
-#define GL_SEGMENT 512u           /* events in a segment */
-#define GL_LIMIT 1000000u         /* section 5.4 */
-#define GL_NEAR 16u               /* events of each thread that the last short circuit looks at */
-#define GL_WORTH 32u              /* events applied, from which on the result is kept */
-#define GL_NO_INFO UINT32_MAX     /* of a thread that has not accessed anything since its last event */
+#ifndef GL_SEGMENT         /* tests make these three tiny */
+#define GL_SEGMENT 512u    /* events in a segment */
+#define GL_NEAR 16u        /* events of each thread that the last short circuit looks at */
+#define GL_WORTH 32u       /* events applied, from which on the result is kept */
+#endif
+#define GL_LIMIT 1000000u  /* section 5.4 */
+#define GL_NO_INFO UINT32_MAX /* of a thread that has not accessed anything since its last event */
 #define GL_NOBODY UINT32_MAX
 
 /* What an element stands for. GL_DATA is an aligned granule, GL_BYTE a byte of one, GL_ALL joins all commits (RF_TXN_ALL). */
@@ -57,7 +59,7 @@ struct gl_info {
     uint32_t forward;          /* merged into this one */
     uint8_t rank;              /* how high the tree of infos merged into this one can be */
     bool xact;
-    bool blurred;              /* any and exclusive are those that all the merged infos have in common */
+    bool blurred;              /* any and exclusive are those of one of the merged infos */
 };
 
 struct gl_segment {

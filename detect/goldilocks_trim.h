@@ -83,17 +83,13 @@ static inline bool gl_equal(struct gl *d, const struct gl_info *a, const struct 
 }
 
 /* Merges two equal infos that are not linked; returns the one that remains. The higher tree wins, so that no reference is more
- * than a logarithm of steps away from its info. */
+ * than a logarithm of steps away from its info. Equal locksets stay equal, so whatever lock proves the order of one of the two
+ * proves that of the other. */
 static inline uint32_t gl_merge(struct gl *d, uint32_t a, uint32_t b)
 {
     uint32_t to = d->infos[a].rank < d->infos[b].rank ? b : a;
     struct gl_info *kept = &d->infos[to], *gone = &d->infos[to == a ? b : a];
-    if (kept->any != gone->any || kept->exclusive != gone->exclusive) {
-        kept->any = rf_lockset_intersect(&d->locksets, kept->any, gone->any);
-        kept->exclusive = rf_lockset_intersect(&d->locksets, kept->exclusive, gone->exclusive);
-        kept->blurred = true;
-    }
-    kept->blurred |= gone->blurred;
+    kept->blurred |= gone->blurred || kept->any != gone->any || kept->exclusive != gone->exclusive;
     kept->rank += kept->rank == gone->rank;
     kept->references++;
     gone->forward = to;
