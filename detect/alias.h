@@ -1,13 +1,15 @@
-/* Dynamic alias analysis (Biswas et al.: Lightweight data race detection for production runs, section 7.2): pairs of sites at which
- * different threads touched the same location. No order is looked at, and no lock: the pairs are what might race, and what
- * litehb can be asked to look at, one by one.
+/* Dynamic alias analysis (Biswas et al.: Lightweight data race detection for production runs, section 7.2): pairs of
+ * sites at which different threads touched the same location. No order is looked at, and no lock: the pairs are what
+ * might race, and what litehb can be asked to look at, one by one.
  *
- * 1. The paper reports <s1, s2> iff accesses at s1 and s2 by threads T1 != T2 touched one location. Two reads cannot race, so
- *    here at least one of the two accesses must write: the pairs are potential races.
- * 2. Pairs are unordered, and each is reported once, with the two accesses that showed it first; it is not one race a variable.
- *    An access that shows several new pairs reports one each time it is asked (EVERY_RACE in replay/instance.inc).
- * 3. A cell has one entry for each site and kind of access, with the first two threads that came: whatever thread comes later,
- *    one of the two is another one. So entries are bounded by sites, and an entry with two threads has met all the others.
+ * 1. The paper reports <s1, s2> iff accesses at s1 and s2 by threads T1 != T2 touched one location. Two reads cannot
+ *    race, so here at least one of the two accesses must write: the pairs are potential races.
+ * 2. Pairs are unordered, and each is reported once, with the two accesses that showed it first; it is not one race a
+ *    variable. An access that shows several new pairs reports one each time it is asked (EVERY_RACE in
+ *    replay/instance.inc).
+ * 3. A cell has one entry for each site and kind of access, with the first two threads that came: whatever thread comes
+ *    later, one of the two is another one. So entries are bounded by sites, and an entry with two threads has met all the
+ *    others.
  * 4. Accesses without a site have site 0, like any other.
  */
 #ifndef RF_DETECT_ALIAS_H

@@ -1,5 +1,5 @@
-/* LiteHB and FullHB (Biswas et al.: Lightweight data race detection for production runs, sections 7.1 and 8.2): the races of one
- * pair of sites <s1, s2>, by RaceMob's optimised tracking of happens-before.
+/* LiteHB and FullHB (Biswas et al.: Lightweight data race detection for production runs, sections 7.1 and 8.2): the races
+ * of one pair of sites <s1, s2>, by RaceMob's optimised tracking of happens-before.
  *
  * 1. A cell holds accesses at s1 only: for each slot its last read and its last write, those inside transactions apart. One
  *    thread's earlier access is unordered with now only if its last one is, too; so nothing else is needed.
@@ -10,10 +10,11 @@
  * 4. Tracking starts with the first instance of s1 after that. Edges from before it order nothing that matters, and clocks
  *    and objects need not begin anew: none of them can know the present time of another thread, since whatever hands that
  *    on, tracked or not, starts a new one.
- * 5. A thread that nobody forked may turn up after tracking has stopped, and races with every instance of s1 that no edge leads
- *    it to. Therefore each stretch of tracking, once it has stopped, becomes one event of an imaginary thread, LH_PAST, at a
- *    time that is the number of the stretch. All threads know it then; while not tracking a release does no more than note
- *    it in its object; and when such a newcomer arrives, tracking starts. Before the first instance of s1, nothing is noted.
+ * 5. A thread that nobody forked may turn up after tracking has stopped, and races with every instance of s1 that no edge
+ *    leads it to. Therefore each stretch of tracking, once it has stopped, becomes one event of an imaginary thread,
+ *    LH_PAST, at a time that is the number of the stretch. All threads know it then; while not tracking a release does no
+ *    more than note it in its object; and when such a newcomer arrives, tracking starts. Before the first instance of s1,
+ *    nothing is noted.
  *
  * So Lite and Full find the same races, those of the definition: each worker may decide by itself when to track.
  * options.full: FullHB, which tracks always.
@@ -263,8 +264,8 @@ static inline void lh_record(struct lh *d, const struct lh_thread *t, struct lh_
     };
 }
 
-static __attribute__((noinline, unused)) bool lh_access(struct lh *d, struct lh_thread *t, struct lh_cell *cell, uint32_t class,
-                                                        bool write, uint32_t note)
+static __attribute__((noinline, unused)) bool lh_access(struct lh *d, struct lh_thread *t, struct lh_cell *cell,
+                                                        uint32_t class, bool write, uint32_t note)
 {
     bool race = false;
     if (class & LH_SECOND) {

@@ -1,5 +1,5 @@
-/* PACER (Bond, Coons, McKinley: PACER: proportional detection of data races): FastTrack in sampling periods, and hardly any work
- * outside of them.
+/* PACER (Bond, Coons, McKinley: PACER: proportional detection of data races): FastTrack in sampling periods, and hardly
+ * any work outside of them.
  *
  * 1. Only sampled accesses are recorded. R and W are null (0), or they are accesses of sampling periods, as FastTrack would
  *    keep them; an access outside discards what FastTrack would have overwritten.      (section 3.3, Algorithms 12 and 13)
@@ -10,14 +10,15 @@
  *    reported, too. It is a race.
  * 4. Outside of sampling periods an access to a variable without history costs two loads.
  *
- * Periods come from the sampler (options.rate >= 0; the marks in the trace are then ignored) or from SAMPLE_BEGIN and SAMPLE_END
- * in the trace. In the second case nobody knows at the start whether there will be any. A trace without them is sampled from
- * beginning to end, since whoever asks for PACER wants to hear of races; a trace with them is not sampled before the first one.
- * So sampling is on until the first mark. If that is SAMPLE_BEGIN, all before it was not to be sampled: the reports are taken back
- * (engine.start_over), and what has been recorded is made to happen before all that follows, so that no race with it is seen.
+ * Periods come from the sampler (options.rate >= 0; the marks in the trace are then ignored) or from SAMPLE_BEGIN and
+ * SAMPLE_END in the trace. In the second case nobody knows at the start whether there will be any. A trace without them
+ * is sampled from beginning to end, since whoever asks for PACER wants to hear of races; a trace with them is not sampled
+ * before the first one. So sampling is on until the first mark. If that is SAMPLE_BEGIN, all before it was not to be
+ * sampled: the reports are taken back (engine.start_over), and what has been recorded is made to happen before all that
+ * follows, so that no race with it is seen.
  *
- * detect/pacer_clock.h has the clocks. Where Algorithms 12 and 13 differ from Table 4, which the proofs use, Table 4 is followed:
- * one read epoch is replaced, of a read map only the thread's own entry.
+ * detect/pacer_clock.h has the clocks. Where Algorithms 12 and 13 differ from Table 4, which the proofs use, Table 4 is
+ * followed: one read epoch is replaced, of a read map only the thread's own entry.
  */
 #ifndef RF_DETECT_PACER_H
 #define RF_DETECT_PACER_H
@@ -186,7 +187,8 @@ static inline bool pc_same_epoch_read(const struct pc_thread *t, const struct pc
 }
 
 /* Algorithm 12. */
-static __attribute__((noinline, unused)) bool pc_read_slow(struct pc *d, struct pc_thread *t, struct pc_cell *cell, uint32_t note)
+static __attribute__((noinline, unused)) bool pc_read_slow(struct pc *d, struct pc_thread *t, struct pc_cell *cell,
+                                                           uint32_t note)
 {
     if (pc_same_epoch_read(t, cell))
         return false;
@@ -199,7 +201,8 @@ static __attribute__((noinline, unused)) bool pc_read_slow(struct pc *d, struct 
 }
 
 /* Algorithm 13. */
-static __attribute__((noinline, unused)) bool pc_write_slow(struct pc *d, struct pc_thread *t, struct pc_cell *cell, uint32_t note)
+static __attribute__((noinline, unused)) bool pc_write_slow(struct pc *d, struct pc_thread *t, struct pc_cell *cell,
+                                                            uint32_t note)
 {
     if (cell->write == t->epoch)
         return false;

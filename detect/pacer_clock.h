@@ -1,4 +1,5 @@
-/* PACER's clocks: versioned, and shared while time stands still (section 3.2; Algorithms 9-11 and 16; appendix A, Tables 5-7).
+/* PACER's clocks: versioned, and shared while time stands still (section 3.2; Algorithms 9-11 and 16; appendix A, Tables
+ * 5-7).
  *
  * 1. In a non-sampling period no time passes: clocks only meet. So the same values come up again and again; versions find
  *    that out without looking at the values, and objects share clocks in place of copying them.
@@ -7,10 +8,11 @@
  * 3. A clock with several holders is never changed; whoever must change it takes a clone first.
  * 4. While sampling, nobody knows of a thread's present time but itself: C_u[t] < C_t[t]. (Definition 2, strict
  *    well-formedness: sbegin advances every thread, and then each operation that hands knowledge on.)
- * 5. A slot goes to a new thread only if its parent has received the last version of the old one, as happens when it joined it;
- *    versions and times go on from there. So 2 holds over the change, and the two are ordered like one thread.
+ * 5. A slot goes to a new thread only if its parent has received the last version of the old one, as happens when it
+ *    joined it; versions and times go on from there. So 2 holds over the change, and the two are ordered like one thread.
  * 6. A thread whose time or version reaches the limit goes on under a fresh slot; nothing wraps.
- * 7. Unless all commits are ordered, times advance by two and are odd exactly inside transactions (core/order.h, invariant 5).
+ * 7. Unless all commits are ordered, times advance by two and are odd exactly inside transactions (core/order.h,
+ *    invariant 5).
  */
 #ifndef RF_DETECT_PACER_CLOCK_H
 #define RF_DETECT_PACER_CLOCK_H
@@ -141,7 +143,8 @@ static inline void pc_slot_choose(struct pc_clocks *c, struct pc_thread *t, cons
     for (uint32_t i = 0; parent && i < c->idle_count && i < 16; i++) {
         uint32_t slot = c->idle[i];
         const struct pc_slot *s = &c->slots[slot];
-        if (rf_clock_get(&parent->versions, slot) < s->version || s->time + 2 * c->tick > c->limit || s->version + 2 > c->limit)
+        if (rf_clock_get(&parent->versions, slot) < s->version || s->time + 2 * c->tick > c->limit ||
+            s->version + 2 > c->limit)
             continue;
         c->idle[i] = c->idle[--c->idle_count];
         pc_slot_own(c, t, slot, s->time + c->tick, s->version + 1);
@@ -218,7 +221,8 @@ static inline void pc_tick(struct pc_clocks *c, struct pc_thread *t)
 }
 
 /* Algorithm 11 and Table 7, rules 4-6: t receives a clock that is version v@slot. */
-static inline void pc_join(struct pc_clocks *c, struct pc_thread *t, const struct pc_clock *clock, uint32_t slot, uint32_t version)
+static inline void pc_join(struct pc_clocks *c, struct pc_thread *t, const struct pc_clock *clock, uint32_t slot,
+                           uint32_t version)
 {
     struct pc_clock_counts *counts = &c->counts[c->sampling];
     if (version != PC_NO_VERSION && version <= rf_clock_get(&t->versions, slot)) {
@@ -271,11 +275,11 @@ static inline bool pc_subsumes(const struct pc_thread *t, const struct pc_object
            rf_clock_leq(&object->clock->times, &t->clock->times);
 }
 
-/* The object receives t's clock: Algorithm 16, as Table 7, rules 7-9, has it. The algorithm's text cannot be meant: it tests for
- * `sampling`, where appendix C says that the test is for non-sampling periods and Table 7 that it is for both; it takes
- * ver_t[u] < v, that is, t has *not* received the object's version, for "subsumes"; and its last branch leaves out the join.
- * A release of a lock does the same: its holder has received all that the lock hands on, so that it becomes Algorithm 9; and
- * whoever releases a lock without holding it takes nothing away. */
+/* The object receives t's clock: Algorithm 16, as Table 7, rules 7-9, has it. The algorithm's text cannot be meant: it
+ * tests for `sampling`, where appendix C says that the test is for non-sampling periods and Table 7 that it is for both;
+ * it takes ver_t[u] < v, that is, t has *not* received the object's version, for "subsumes"; and its last branch leaves
+ * out the join. A release of a lock does the same: its holder has received all that the lock hands on, so that it becomes
+ * Algorithm 9; and whoever releases a lock without holding it takes nothing away. */
 static inline void pc_publish(struct pc_clocks *c, struct pc_thread *t, struct pc_object *to)
 {
     if (pc_subsumes(t, to)) {

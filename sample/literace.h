@@ -3,8 +3,8 @@
  * 1. Each thread has a rate of its own for each function: 100% at first, then 10%, 1% and 0.1%. A burst of `options.burst`
  *    accesses is looked at; then so many are passed over that the burst was this share of all; the next rate is ten times
  *    lower, down to the last one, which stays.
- * 2. The number passed over is random, within half of its mean on either side, so that several runs with different seeds look
- *    at different accesses.
+ * 2. The number passed over is random, within half of its mean on either side, so that several runs with different seeds
+ *    look at different accesses.
  * 3. Only accesses are sampled. All synchronisation is tracked, and so are commits and frees: what is reported is a race.
  */
 #ifndef RF_SAMPLE_LITERACE_H
@@ -49,7 +49,8 @@ static inline uint64_t literace_random(struct literace *sampler)
     return z ^ (z >> 31);
 }
 
-static __attribute__((noinline, unused)) struct lr_pace *literace_pace(struct literace *sampler, uint32_t thread, uint32_t site)
+static __attribute__((noinline, unused)) struct lr_pace *literace_pace(struct literace *sampler, uint32_t thread,
+                                                                       uint32_t site)
 {
     const struct rf_options *options = sampler->engine->options;
     uint32_t function = options->function_of ? options->function_of(options->names, site) : site;

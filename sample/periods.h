@@ -3,11 +3,12 @@
  * 1. A decision lasts `options.period` events: period n is the events with numbers n * period to (n + 1) * period - 1.
  * 2. Whether a period is sampled depends on the seed, on its number and on the synchronisation before it, which every worker
  *    sees; so workers with different shares of the accesses decide alike.
- * 3. Work is measured in synchronisation operations. Let s and o be what a sampled period and another one hold on average: if
- *    periods are sampled with probability p, a share p*s / (p*s + (1-p)*o) of the work is. That share is the rate r for
- *    p = r*o / (r*o + (1-r)*s). Both averages start from PRIOR periods of the average over all, so that a few odd periods
- *    cannot throw p off; while s = o, p is r.
- * 4. A rate of 1 or more samples all, 0 nothing; below 0 the trace's own SAMPLE_BEGIN and SAMPLE_END rule, and this is silent.
+ * 3. Work is measured in synchronisation operations. Let s and o be what a sampled period and another one hold on
+ *    average: if periods are sampled with probability p, a share p*s / (p*s + (1-p)*o) of the work is. That share is the
+ *    rate r for p = r*o / (r*o + (1-r)*s). Both averages start from PRIOR periods of the average over all, so that a few
+ *    odd periods cannot throw p off; while s = o, p is r.
+ * 4. A rate of 1 or more samples all, 0 nothing; below 0 the trace's own SAMPLE_BEGIN and SAMPLE_END rule, and this is
+ *    silent.
  */
 #ifndef RF_SAMPLE_PERIODS_H
 #define RF_SAMPLE_PERIODS_H

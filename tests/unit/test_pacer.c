@@ -1,6 +1,7 @@
 /* PACER and the samplers: the figures of the paper, the guarantee against the oracle, and the rates.
  *
- * 1. Which events are sampled is worked out here, from the marks in the trace by their definition, or by running the sampler alone.
+ * 1. Which events are sampled is worked out here, from the marks in the trace by their definition, or by running the
+ *    sampler alone.
  * 2. Every report must be a race whose first access was sampled. An access is never missed before the first report on its
  *    byte, if the last access that races with it was sampled.                              (Theorems 3 and 2)
  * 3. Seeds are fixed: what passes once passes always.
@@ -116,7 +117,8 @@ static void test_guarantee(void **state)
     for (uint64_t seed = 1; seed <= TRACES; seed++) {
         uint64_t random = seed * 17;
         struct manner manner = { .detector = detector_named("pacer") };
-        manner.options = (struct rf_options){ .rate = -1, .seed = seed, .transactions = seed % 2 ? RF_TXN_SHARED : RF_TXN_ALL };
+        manner.options = (struct rf_options){ .rate = -1, .seed = seed };
+        manner.options.transactions = seed % 2 ? RF_TXN_SHARED : RF_TXN_ALL;
         manner.options.time_limit = random_below(&random, 3) ? 0 : 4 + random_below(&random, 5);
         manner.split = random_below(&random, 2) * seed;
         trace_make(&trace, &trace_shapes[seed % TRACE_SHAPES], seed);
@@ -151,8 +153,9 @@ static struct rf_races races_of(const char *text, double rate)
     return run_detector(&manner, &trace);
 }
 
-/* x is read by T2 in the sampling period; the edge by m orders T1's write after it, so that T1's write ends the tracking of x, and
- * the race of the two writes of x is not sampled. y is written by T2 in the sampling period, and T3's read races with that. */
+/* x is read by T2 in the sampling period; the edge by m orders T1's write after it, so that T1's write ends the tracking
+ * of x, and the race of the two writes of x is not sampled. y is written by T2 in the sampling period, and T3's read
+ * races with that. */
 static const char figure_1[] = "T2|sbegin()|0\n"
                                "T2|w(y)|1\n"
                                "T2|r(x)|2\n"
@@ -196,8 +199,8 @@ static void test_before_the_first_mark(void **state)
     rf_races_free(&races);
 }
 
-/* Reads outside of sampling periods discard what FastTrack would have replaced (Table 4, rules 2 and 3): a write that races with a
- * sampled read is not reported if a later read, which was not sampled, races with it, too. */
+/* Reads outside of sampling periods discard what FastTrack would have replaced (Table 4, rules 2 and 3): a write that
+ * races with a sampled read is not reported if a later read, which was not sampled, races with it, too. */
 static void test_reads_discard(void **state)
 {
     (void)state;
@@ -305,7 +308,8 @@ static void test_figure_2(void **state)
     rf_memory_end(&e.memory);
 }
 
-/* Algorithm 16: a writer that knows what the volatile hands on replaces it, another joins it, and leaves it without a version. */
+/* Algorithm 16: a writer that knows what the volatile hands on replaces it, another joins it, and leaves it without a
+ * version. */
 static void test_volatiles(void **state)
 {
     (void)state;
@@ -335,6 +339,11 @@ static void test_volatiles(void **state)
 #define LONG 2000u
 #define PERIOD 40u
 
+static struct rf_event access_at(uint32_t number, uint32_t thread, uint64_t addr, enum rf_op op)
+{
+    return (struct rf_event){ .number = number, .thread = thread, .addr = addr, .size = 8, .op = op & 0xff };
+}
+
 /* T1 and T2 take turns with a lock, more often in some places than in others; at `at` T1 writes x, at the end T2 does. */
 static size_t planted(struct rf_event *events, uint32_t at)
 {
@@ -346,9 +355,9 @@ static size_t planted(struct rf_event *events, uint32_t at)
         struct rf_event event = { .number = number, .thread = thread, .addr = 5, .op = op & 0xff };
         bool quiet = random_below(&random, 100) < 50;
         if (number == at || number == LONG)
-            event = (struct rf_event){ .number = number, .thread = number == at ? 1 : 2, .addr = 0x1000, .size = 8, .op = RF_WRITE };
+            event = access_at(number, number == at ? 1 : 2, 0x1000, RF_WRITE);
         else if (quiet || number > at - 4) /* no edge leads from the one to the other */
-            event = (struct rf_event){ .number = number, .thread = thread, .addr = 0x2000 + 64 * thread, .size = 8, .op = RF_READ };
+            event = access_at(number, thread, 0x2000 + 64 * thread, RF_READ);
         events[count++] = event;
     }
     return count;
@@ -391,7 +400,7 @@ static void test_rate(void **state)
             size_t count = planted(events, places[j]);
             double rate = (double)detections(events, count, r, runs, &work) / runs;
             if (fabs(rate - r) > 4 * error)
-                fail_msg("rate %g: a race was found in %g of the runs, which is %g standard errors off", r, rate, (rate - r) / error);
+                fail_msg("rate %g: a race was found in %g of the runs, %g standard errors off", r, rate, (rate - r) / error);
             if (fabs(work - r) > 0.05 * r + 4 * error)
                 fail_msg("rate %g: %g of the synchronisation was sampled", r, work);
         }
@@ -421,7 +430,8 @@ static void test_literace(void **state)
     struct rf_engine engine = { .memory = &memory, .options = &options };
     struct literace sampler = { 0 };
     literace_init(&sampler, &engine);
-    struct rf_event hot = { .thread = 1, .site = 11 }, twin = { .thread = 1, .site = 19 }, other = { .thread = 2, .site = 11 };
+    struct rf_event hot = { .thread = 1, .site = 11 }, twin = { .thread = 1, .site = 19 };
+    struct rf_event other = { .thread = 2, .site = 11 };
     assert_int_equal(run_of(&sampler, &hot, true), 11); /* ten are looked at, the next one is not */
     assert_false(literace_look(&sampler, &twin));       /* the same function */
     uint64_t skipped = 1;
@@ -444,7 +454,8 @@ static void test_literace_is_precise(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= TRACES / 4; seed++) {
-        struct manner manner = { .detector = detector_named("literace"), .options = { .seed = seed, .burst = 1 + seed % 4 } };
+        struct manner manner = { .detector = detector_named("literace") };
+        manner.options = (struct rf_options){ .seed = seed, .burst = 1 + seed % 4 };
         trace_make(&trace, &trace_shapes[seed % TRACE_SHAPES], seed);
         oracle_run(&oracle, trace.events, trace.count, ORACLE_SHARED);
         struct rf_races races = run_detector(&manner, &trace);
