@@ -46,6 +46,8 @@ struct al_thread {
     struct rf_accu_thread accu;
     rf_epoch mine; /* the first epoch of this thread in its slot */
     uint32_t mine_narrow;
+    rf_epoch *earlier; /* the same for the slots that it had before; their last epochs are in its clock */
+    uint32_t earlier_count, earlier_cap;
 };
 
 static inline rf_epoch al_wide_of(uint32_t narrow)
@@ -57,6 +59,17 @@ static inline rf_epoch al_wide_of(uint32_t narrow)
 static inline bool al_race_with_write(struct al *d, rf_epoch w, uint32_t note, rf_lockset locks)
 {
     return rf_accu_race(&d->accu, w, note, true, locks & AL_SEVERAL ? RF_ALL_LOCKS : locks);
+}
+
+/* Puts this thread's entry into a read map; an entry from a slot that it had before goes. */
+static inline bool al_put(struct al *d, const struct al_thread *t, uint32_t map, uint32_t note)
+{
+    enum rf_readmap_change change = rf_readmap_put(&d->readers, map, t->mine, t->accu.order.epoch, note, t->accu.held.any);
+    for (uint32_t i = 0; change == RF_READ_FIRST && i < t->earlier_count; i++) {
+        uint32_t slot = rf_epoch_slot(t->earlier[i]);
+        rf_readmap_remove(&d->readers, map, t->earlier[i], rf_epoch_make(slot, rf_clock_get(&t->accu.order.clock, slot)));
+    }
+    return change != RF_READ_SAME;
 }
 
 #define AL(name) al_##name
@@ -84,9 +97,12 @@ static inline void al_init(struct al *d)
 static inline void al_refresh(struct al *d, struct al_thread *t)
 {
     const struct rf_slot *slot = &d->accu.order.slots[t->accu.order.slot];
-    rf_epoch mine = rf_epoch_make(t->accu.order.slot, slot->owners[slot->count - 1].since);
-    t->mine = mine;
-    t->mine_narrow = t->accu.order.slot << AL_TIME_BITS | rf_epoch_time(mine);
+    if (t->mine) {
+        t->earlier = rf_grow(d->engine.memory, t->earlier, &t->earlier_cap, t->earlier_count + 1, sizeof *t->earlier);
+        t->earlier[t->earlier_count++] = t->mine;
+    }
+    t->mine = rf_epoch_make(t->accu.order.slot, slot->owners[slot->count - 1].since);
+    t->mine_narrow = t->accu.order.slot << AL_TIME_BITS | rf_epoch_time(t->mine);
 }
 
 static inline struct al_thread *al_thread_at(struct al *d, uint32_t thread)
@@ -134,9 +150,13 @@ static inline void al_widen(struct alw_cell *wide, const struct al_cell *narrow)
     *wide = (struct alw_cell){ .w = al_wide_of(narrow->w),
                                .r = narrow->r >> 31 ? RF_TAG | (narrow->r & INT32_MAX) : al_wide_of(narrow->r),
                                .w_note = narrow->w_note,
-                               .r_note = narrow->r_note,
-                               .w_locks = narrow->w_locks,
-                               .r_locks = narrow->r_locks };
+                               .w_locks = narrow->w_locks };
+    if (narrow->r >> 31) {
+        wide->last_reader = al_wide_of(narrow->last_reader);
+    } else {
+        wide->r_note = narrow->r_note;
+        wide->r_locks = narrow->r_locks;
+    }
 }
 
 static inline const struct rf_locksets *al_locksets(const struct al *d)

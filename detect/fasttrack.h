@@ -30,21 +30,27 @@ struct ft_counts {
 struct ft {
     struct rf_engine engine;
     struct rf_order order;
-    struct rf_readmaps readers; /* by slot */
+    struct rf_readmaps readers;
     struct ft_counts counts;
 };
 
 #define ft_thread rf_thread
 
-/* The first reader that does not happen before now, NULL if all do. */
-static inline const struct rf_last_read *ft_unordered(const struct ft *d, uint32_t map, const struct rf_thread *t)
+/* The first reader that does not happen before now; its epoch is 0 if all do. */
+static inline struct rf_last_read ft_unordered(const struct ft *d, uint32_t map, const struct rf_thread *t)
 {
-    uint32_t places;
-    const struct rf_last_read *reads = rf_readmap_list(rf_readmap_at(&d->readers, map), &places);
-    for (uint32_t i = 0; i < places; i++)
-        if (reads[i].key_plus_1 && !rf_last_read_leq(&reads[i], &t->clock) && !rf_order_exempt(&d->order, t, reads[i].time))
-            return &reads[i];
-    return NULL;
+    uint32_t from = 0;
+    struct rf_last_read read;
+    do
+        read = rf_readmap_unordered(rf_readmap_at(&d->readers, map), &t->clock, &from);
+    while (read.epoch && rf_order_exempt(&d->order, t, read.epoch));
+    return read;
+}
+
+/* Readers are told apart by slots: whoever had a thread's slot before it happens before it. */
+static inline enum rf_readmap_change ft_put(struct ft *d, uint32_t map, rf_epoch epoch, uint32_t note)
+{
+    return rf_readmap_put(&d->readers, map, rf_epoch_make(rf_epoch_slot(epoch), 0), epoch, note, RF_ALL_LOCKS);
 }
 
 static inline bool ft_race(struct ft *d, rf_epoch earlier, uint32_t note, bool writes)
