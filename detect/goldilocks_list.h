@@ -346,12 +346,9 @@ static inline bool gl_two_threads(struct gl *d, const struct gl_info *info, cons
         const struct gl_event *event = gl_event_at(d, first ? owner->own[a++] : t->own[b++]);
         if (d->elements[event->from].mark != d->stamp)
             continue;
-        if (event->to)
-            d->elements[event->to].mark = d->stamp;
-        else
-            d->elements[event->from].mark = 0;
         if (event->to == t->element)
             return true;
+        d->elements[event->to].mark = d->stamp; /* element 0, too: nothing leads out of it, nor out of what is forgotten */
     }
     return false;
 }
