@@ -39,6 +39,12 @@ struct rf_shadow {
     uint64_t page_count, split_count;
 };
 
+/* Regions of a program lie at round addresses: without the product their pages would all meet in a few places. */
+static inline unsigned rf_near(uint64_t number)
+{
+    return (uint32_t)(number * UINT64_C(0x9e3779b1)) / (UINT32_MAX / RF_NEAR_PAGES + 1);
+}
+
 static inline void rf_shadow_init(struct rf_shadow *shadow, struct rf_memory *memory, size_t cell)
 {
     memset(shadow, 0, sizeof *shadow);
@@ -60,17 +66,17 @@ static __attribute__((noinline, unused)) struct rf_page *rf_shadow_far(struct rf
         shadow->page_count++;
     }
     struct rf_page *page = (struct rf_page *)(uintptr_t)*place;
-    shadow->near[number % RF_NEAR_PAGES].number_plus_1 = number + 1;
-    shadow->near[number % RF_NEAR_PAGES].page = page;
-    shadow->near[number % RF_NEAR_PAGES].whole = page->split ? NULL : page->cells;
+    shadow->near[rf_near(number)].number_plus_1 = number + 1;
+    shadow->near[rf_near(number)].page = page;
+    shadow->near[rf_near(number)].whole = page->split ? NULL : page->cells;
     return page;
 }
 
 static inline struct rf_page *rf_shadow_page(struct rf_shadow *shadow, uint64_t addr)
 {
     uint64_t number = addr >> RF_PAGE_BITS;
-    if (__builtin_expect(shadow->near[number % RF_NEAR_PAGES].number_plus_1 == number + 1, 1))
-        return shadow->near[number % RF_NEAR_PAGES].page;
+    if (__builtin_expect(shadow->near[rf_near(number)].number_plus_1 == number + 1, 1))
+        return shadow->near[rf_near(number)].page;
     return rf_shadow_far(shadow, number, true);
 }
 
@@ -78,7 +84,7 @@ static inline struct rf_page *rf_shadow_page(struct rf_shadow *shadow, uint64_t 
 static inline char *rf_shadow_whole(const struct rf_shadow *shadow, uint64_t addr)
 {
     uint64_t number = addr >> RF_PAGE_BITS;
-    return shadow->near[number % RF_NEAR_PAGES].number_plus_1 == number + 1 ? shadow->near[number % RF_NEAR_PAGES].whole : NULL;
+    return shadow->near[rf_near(number)].number_plus_1 == number + 1 ? shadow->near[rf_near(number)].whole : NULL;
 }
 
 static inline unsigned rf_page_index(uint64_t addr)
@@ -105,8 +111,8 @@ static __attribute__((noinline, unused)) uintptr_t rf_shadow_split(struct rf_sha
 {
     if (!page->split) {
         page->split = rf_alloc(shadow->memory, RF_PAGE_CELLS * sizeof *page->split);
-        if (shadow->near[page->number % RF_NEAR_PAGES].page == page)
-            shadow->near[page->number % RF_NEAR_PAGES].whole = NULL;
+        if (shadow->near[rf_near(page->number)].page == page)
+            shadow->near[rf_near(page->number)].whole = NULL;
     }
     uintptr_t old = page->split[index];
     unsigned old_count = old ? rf_parts_count(old) : 1;
