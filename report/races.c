@@ -8,6 +8,8 @@
 const char *rf_race_kind(const struct rf_race *race)
 {
     bool first = rf_op_writes(race->first.op), second = rf_op_writes(race->second.op);
+    if (!race->first.number && race->first.thread == RF_UNKNOWN) /* a breach of the discipline, with nobody on the other side */
+        return second ? "unprotected-write" : "unprotected-read";
     return first ? second ? "write-write" : "write-read" : second ? "read-write" : "read-read";
 }
 

@@ -41,7 +41,7 @@ struct rf_report {
     size_t result_count;
 };
 
-/* "write-read": what the first access did, then the second. */
+/* "write-read": what the first access did, then the second. "unprotected-write" if there is no first. */
 const char *rf_race_kind(const struct rf_race *race);
 
 void rf_report_text(FILE *out, const struct rf_report *report, bool statistics);

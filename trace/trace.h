@@ -30,7 +30,7 @@ struct rf_reader *rf_reader_open_memory(const void *bytes, size_t size, enum rf_
 void rf_reader_close(struct rf_reader *reader);
 /* Back to the start, as if just opened; a pipe goes on from its copy. false: rf_reader_error() says why not. */
 bool rf_reader_rewind(struct rf_reader *reader);
-/* Events of the trace read so far: before cutting and resolving. */
+/* Events read so far: accesses are cut, nothing is resolved. */
 uint64_t rf_reader_events(const struct rf_reader *reader);
 enum rf_trace_format rf_reader_format(const struct rf_reader *reader);
 /* The line to show the user: "PATH:LINE: ..." or "PATH: offset N: ...". */
