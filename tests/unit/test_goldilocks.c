@@ -53,7 +53,8 @@ static void test_example_1(void **state)
            "Close|w(m_request)|\nClose|w(m_writer)|\nClose|w(m_reader)|\nRun|r(m_writer)|\n",
            10, 12);
     /* joined before, all is well */
-    expect("Main|w(m_writer)|\nMain|fork(Run)|\nRun|r(m_writer)|\nMain|join(Run)|\nMain|fork(Close)|\nClose|w(m_writer)|\n", 0, 0);
+    expect("Main|w(m_writer)|\nMain|fork(Run)|\nRun|r(m_writer)|\nMain|join(Run)|\nMain|fork(Close)|\nClose|w(m_writer)|\n",
+           0, 0);
 }
 
 static const char example_2[] = "T1|w(data)|\nT1|acq(ma)|\nT1|w(a)|\nT1|rel(ma)|\n"
@@ -68,10 +69,12 @@ static void test_examples_2_to_4(void **state)
     expect(example_2, 0, 0);
     expect(example_3, 0, 0);
     /* Thread 2's lock does not order it with the transaction */
-    expect("T1|commit(r:savings,checking;w:savings,checking)|\nT2|acq(c)|\nT2|r(checking)|\nT2|w(checking)|\nT2|rel(c)|\n", 1, 3);
+    expect("T1|commit(r:savings,checking;w:savings,checking)|\nT2|acq(c)|\nT2|r(checking)|\nT2|w(checking)|\nT2|rel(c)|\n",
+           1, 3);
 }
 
-/* A transactional read whose check was waived, since it met a transactional write from elsewhere, says nothing for later reads. */
+/* A transactional read whose check was waived, since it met a transactional write from elsewhere, says nothing for later
+ * reads. */
 static void test_waived(void **state)
 {
     (void)state;
@@ -136,8 +139,8 @@ static size_t bare_step(struct bare *bare, const struct rf_event *event)
     return 1 + event->size;
 }
 
-/* The write lockset of the first variable after each event is as the figure has it: "12ab" is {T1, T2, lock 0, lock 1}, X to Z
- * are the first variables of the trace, * is TL. */
+/* The write lockset of the first variable after each event is as the figure has it: "12ab" is {T1, T2, lock 0, lock 1}, X
+ * to Z are the first variables of the trace, * is TL. */
 static void expect_locksets(const char *text, const char *const *locksets)
 {
     static struct bare bare;
@@ -264,8 +267,9 @@ static void test_random(void **state)
 static void test_random_long(void **state)
 {
     (void)state;
-    static const struct shape shape = { .name = "long", .roots = 4, .threads = 9, .lines = 700, .locks = 8, .lines_of_memory = 3,
-                                        .sites = 8, .partial = 5, .named = 10, .writes = 20, .lock = 150, .read_lock = 80,
+    static const struct shape shape = { .name = "long", .roots = 4, .threads = 9, .lines = 700, .locks = 8,
+                                        .lines_of_memory = 3, .sites = 8, .partial = 5, .named = 10, .writes = 20,
+                                        .lock = 150, .read_lock = 80,
                                         .release = 330, .fork = 10, .join = 3, .vol = 120, .signal = 60, .barrier = 20,
                                         .alloc = 3, .free = 3, .copy = 4, .commit = 20 };
     check_shape(&shape, 150);
@@ -330,7 +334,8 @@ static void test_forget(void **state)
     struct rf_event write = event_of(RF_WRITE, 0, RF_NAMED_BASE);
     bare_step(&bare, &write);
     for (uint64_t round = 0; round < 10000; round++) {
-        struct rf_event events[] = { event_of(RF_SIGNAL, 0, round), event_of(RF_FORGET, 0, round), event_of(RF_WAIT, 1, round) };
+        struct rf_event events[] = { event_of(RF_SIGNAL, 0, round), event_of(RF_FORGET, 0, round),
+                                     event_of(RF_WAIT, 1, round) };
         for (int i = 0; i < 3; i++)
             bare_step(&bare, &events[i]);
     }
@@ -371,8 +376,9 @@ static void test_bounded_memory(void **state)
             bytes = bare.memory.bytes;
     }
     assert_true(bytes > 0 && bare.memory.bytes <= bytes + bytes / 8);
-    assert_int_equal(bare.detector.counts.enqueued, bare.detector.counts.discarded + bare.detector.tail - bare.detector.head);
-    assert_int_equal(bare.detector.counts.longest, 1000);
+    const struct gl_counts *counts = &bare.detector.counts;
+    assert_int_equal(counts->enqueued - counts->discarded, bare.detector.tail - bare.detector.head);
+    assert_int_equal(counts->longest, 1000);
     for (uint32_t i = 0; i < 4000; i++)
         gl_clear(&bare.detector, &old[i]);
     for (uint32_t i = 0; i < 16; i++)
@@ -389,9 +395,10 @@ static void test_bounded_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example_1),      cmocka_unit_test(test_examples_2_to_4), cmocka_unit_test(test_figure_6),
-        cmocka_unit_test(test_figure_7),       cmocka_unit_test(test_waived),          cmocka_unit_test(test_short_circuits),  cmocka_unit_test(test_random),
-        cmocka_unit_test(test_random_long),    cmocka_unit_test(test_forget),          cmocka_unit_test(test_bounded_memory),
+        cmocka_unit_test(test_example_1), cmocka_unit_test(test_examples_2_to_4), cmocka_unit_test(test_figure_6),
+        cmocka_unit_test(test_figure_7), cmocka_unit_test(test_waived), cmocka_unit_test(test_short_circuits),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_random_long), cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_bounded_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     oracle_end(&oracle);

@@ -33,8 +33,8 @@ struct trace {
 
 static inline void trace_add(struct trace *trace, uint64_t number, const struct rf_event *event)
 {
-    trace->events = rf_grow(trace->events, &trace->capacity, trace->count + 1, sizeof *trace->events);
-    trace->numbers = rf_grow(trace->numbers, &trace->numbers_capacity, trace->count + 1, sizeof *trace->numbers);
+    trace->events = rf_reserve(trace->events, &trace->capacity, trace->count + 1, sizeof *trace->events);
+    trace->numbers = rf_reserve(trace->numbers, &trace->numbers_capacity, trace->count + 1, sizeof *trace->numbers);
     trace->events[trace->count] = *event;
     trace->numbers[trace->count++] = number;
 }
@@ -121,7 +121,7 @@ static inline struct bytes slurp(const char *path)
     struct bytes bytes = {0};
     size_t capacity = 0, got;
     do {
-        bytes.at = rf_grow(bytes.at, &capacity, bytes.size + 4096, 1);
+        bytes.at = rf_reserve(bytes.at, &capacity, bytes.size + 4096, 1);
         got = fread(bytes.at + bytes.size, 1, 4096, file);
         bytes.size += got;
     } while (got);
