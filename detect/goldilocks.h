@@ -1,16 +1,17 @@
-/* Goldilocks: happens-before by locksets that grow (Elmas, Qadeer, Tasiran, PLDI 2007). A variable's lockset holds who may access
- * it next without a race: threads, and what a thread can receive to become one of them.
+/* Goldilocks: happens-before by locksets that grow (Elmas, Qadeer, Tasiran, PLDI 2007). A variable's lockset holds who may
+ * access it next without a race: threads, and what a thread can receive to become one of them.
  *
- * 1. cell.write is WriteInfo(o, d), cell.read is ReadInfo(o, d, t): one info, or, tagged, a record with one info for each thread
- *    that has read since the last write. 0 is null.
- * 2. Until the first race on a variable, a read happens after the last write, and a write after the last write and all reads since,
- *    or the two are transactional. So the infos kept are enough to find the first race.
- * 3. A thread that wrote and then reads with the same info leaves no ReadInfo: what races with this read races with the write.
- * 4. A thread that has read since the last write need not check that write again, unless its read was in a transaction: then the
- *    check may have been waived.
- * 5. Under RF_TXN_WRITES, and after a copy, transactional accesses may be unordered, though they do not race. One history is kept
- *    for each variable: a transactional access that replaces an ordinary one hides what the latter would have raced with. What is
- *    reported is a race in any case.
+ * 1. cell.write is WriteInfo(o, d), cell.read is ReadInfo(o, d, t): one info, or, tagged, a record with one info for each
+ *    thread that has read since the last write. 0 is null.
+ * 2. Until the first race on a variable, a read happens after the last write, and a write after the last write and all
+ *    reads since, or the two are transactional. So the infos kept are enough to find the first race.
+ * 3. A thread that wrote and then reads with the same info leaves no ReadInfo: what races with this read races with the
+ *    write.
+ * 4. A thread that has read since the last write need not check that write again, unless its read was in a transaction:
+ *    then the check may have been waived.
+ * 5. Under RF_TXN_WRITES, and after a copy, transactional accesses may be unordered, though they do not race. One history
+ *    is kept for each variable: a transactional access that replaces an ordinary one hides what the latter would have raced
+ *    with. What is reported is a race in any case.
  *
  * Infos and their list: detect/goldilocks_list.h. Figure 5 without laziness, for tests: detect/goldilocks_eager.h.
  */
@@ -104,8 +105,8 @@ static inline void gl_forget_reads(struct gl *d, struct gl_cell *cell)
 
 /* ---- Check-Happens-Before ---- */
 
-/* Some lock was held at the access and is held by t now, in modes that exclude each other. Then it was released after the access
- * and acquired by t after that. The paper's alock is one such lock, chosen at random; here all are compared at once. */
+/* Some lock was held at the access and is held by t now, in modes that exclude each other. Then it was released after the
+ * access and acquired by t after that. The paper's alock is one such lock, chosen at random; here all are compared. */
 static inline bool gl_common_lock(struct gl *d, const struct gl_info *info, const struct gl_thread *t)
 {
     if (!rf_lockset_disjoint(&d->locksets, info->exclusive, t->held.any))
@@ -162,7 +163,8 @@ static inline uint32_t gl_info_now(struct gl *d, struct gl_thread *t)
     return index;
 }
 
-static __attribute__((noinline, unused)) bool gl_read_new(struct gl *d, struct gl_thread *t, struct gl_cell *cell, uint32_t note)
+static __attribute__((noinline, unused)) bool gl_read_new(struct gl *d, struct gl_thread *t, struct gl_cell *cell,
+                                                          uint32_t note)
 {
     bool many = cell->read & GL_MANY;
     struct gl_reader *mine = many ? gl_readers_find(d, cell->read & ~GL_MANY, t->index) : NULL;
@@ -219,7 +221,8 @@ static inline bool gl_races_with_read(struct gl *d, struct gl_thread *t, struct 
     return false;
 }
 
-static __attribute__((noinline, unused)) bool gl_write_new(struct gl *d, struct gl_thread *t, struct gl_cell *cell, uint32_t note)
+static __attribute__((noinline, unused)) bool gl_write_new(struct gl *d, struct gl_thread *t, struct gl_cell *cell,
+                                                           uint32_t note)
 {
     bool race = cell->write && !gl_check_happens_before(d, &cell->write, t) &&
                 gl_race(d, cell->write, cell->write_note, true);
@@ -298,8 +301,8 @@ static inline struct gl_thread *gl_thread_at(struct gl *d, uint32_t index)
     return t;
 }
 
-/* Half a commit for one of its variables. An access to a whole granule stands for its bytes: it hands over through the granule's
- * element, and receives through that and the elements of bytes, if there are any. */
+/* Half a commit for one of its variables. An access to a whole granule stands for its bytes: it hands over through the
+ * granule's element, and receives through that and the elements of bytes, if there are any. */
 static inline void gl_commit_variable(struct gl *d, struct gl_thread *t, const struct rf_event *access, bool receive)
 {
     uint64_t granule = access->addr & ~(uint64_t)(RF_GRANULE - 1);

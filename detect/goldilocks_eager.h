@@ -1,11 +1,11 @@
 /* Goldilocks, Figure 5 as it stands: every lockset is a list of names, and every synchronisation event updates all of them.
  * Far too slow for more than tests, which compare the lazy evaluation with it (options.eager).
  *
- * 1. A variable has a lockset for its last write and one for the last read of each thread since (section 5: the distinction of
- *    reads and writes). A set is as its rule leaves it: {t} after an access, {t, TL} after one in a transaction.
- * 2. Rule 9 comes in two parts, and the accesses of the transaction between them: before them LS ∩ (R ∪ W) ≠ ∅ adds t, after them
- *    t ∈ LS adds R ∪ W. (Figure 8 enqueues the commit first and gives its accesses {t} after it, which loses the R ∪ W that
- *    Figure 5 adds to their locksets in its last step.) Variables are bytes here.
+ * 1. A variable has a lockset for its last write and one for the last read of each thread since (section 5: the distinction
+ *    of reads and writes). A set is as its rule leaves it: {t} after an access, {t, TL} after one in a transaction.
+ * 2. Rule 9 comes in two parts, and the accesses of the transaction between them: before them LS ∩ (R ∪ W) ≠ ∅ adds t,
+ *    after them t ∈ LS adds R ∪ W. (Figure 8 enqueues the commit first and gives its accesses {t} after it, which loses the
+ *    R ∪ W that Figure 5 adds to their locksets in its last step.) Variables are bytes here.
  */
 #ifndef RF_DETECT_GOLDILOCKS_EAGER_H
 #define RF_DETECT_GOLDILOCKS_EAGER_H

@@ -1,22 +1,22 @@
-/* What Goldilocks keeps: the synchronisation event list and the infos that point into it (Goldilocks, section 5 and Figure 8).
+/* What Goldilocks keeps: the synchronisation event list and the infos that point into it (section 5, Figure 8).
  *
  * Every rule of Figure 5 that is not an access has one form: "if from ∈ LS, add to". So an event of the list is a pair of
  * elements, and a lockset is what is reachable from its first element when the events are taken in order.
  *
- *  1. An element is a small number for a thread, a lock, a volatile, a signal or a variable of a transaction. Element 0 is none;
- *     an event with to = 0 takes `from` out of all locksets (FORGET). No other event makes a lockset smaller.
+ *  1. An element is a small number for a thread, a lock, a volatile, a signal or a variable of a transaction. Element 0 is
+ *     none; an event with to = 0 takes `from` out of all locksets (FORGET). No other event makes a lockset smaller.
  *  2. A lock is two elements: what writers released, which every acquire receives, and what readers released, which only an
  *     exclusive acquire does. TL is not an element, since nothing leads to it or from it: it is the flag `xact`.
- *  3. info.ls is the lockset after all events before info.pos; no elements at all stand for {owner}. The owner never leaves it.
- *  4. One info stands for all accesses of a thread between two of its own events that hand something on or change the locks it
- *     holds. Their locksets are equal at all times: nothing leads out of {t} but what t itself does next (or a join of t).
- *  5. An info lives as long as a cell, its thread or a merged info refers to it, and is linked into the segment of the list that
- *     its pos lies in. So an empty segment at the head is a prefix whose reference counts (section 5.4) are zero.
- *  6. If element.knower = t, every lockset with that element contains t. Then it tells t nothing, and no event is enqueued. The
- *     same holds for an element into which nothing was ever released.
- *  7. At most `limit` events are in the list. Beyond that the first tenth is applied to all infos that point into it, 64 at a
- *     time, one bit for each in every element. Infos of one owner that have become equal are merged: `forward` says into which.
- *     Locksets of one thread's accesses are ordered by inclusion, so few remain: memory does not grow with the trace.
+ *  3. info.ls is the lockset after all events before info.pos; no elements at all stand for {owner}. The owner is always in.
+ *  4. One info stands for all accesses of a thread between two of its own events that hand something on or change the locks
+ *     it holds. Their locksets are equal at all times: nothing leads out of {t} but what t does next, or a join.
+ *  5. An info lives as long as a cell, its thread or a merged info refers to it, and is linked into the segment of the list
+ *     that its pos lies in. So an empty segment at the head is a prefix whose reference counts (section 5.4) are zero.
+ *  6. If element.knower = t, every lockset with that element contains t. Then it tells t nothing, and no event is enqueued.
+ *     The same holds for an element into which nothing was ever released.
+ *  7. At most `limit` events are in the list. Beyond that the first tenth is applied to all infos that point into it, 64 at
+ *     a time, one bit for each in every element. Infos of one owner that have become equal are merged: `forward` says into
+ *     which. Locksets of one thread's accesses are ordered by inclusion, so few remain, and memory is bounded.
  *  8. A forgotten element is used again when its FORGET has left the list: no info can contain it then.
  */
 #ifndef RF_DETECT_GOLDILOCKS_LIST_H
@@ -33,8 +33,8 @@
 #define GL_NO_INFO UINT32_MAX /* of a thread that has not accessed anything since its last event */
 #define GL_NOBODY UINT32_MAX
 
-/* What an element stands for. GL_DATA is an aligned granule, GL_BYTE a byte of one, GL_ALL joins all commits (RF_TXN_ALL). */
-enum gl_kind { GL_THREAD, GL_LOCK, GL_READERS, GL_VOLATILE, GL_SIGNAL, GL_DATA, GL_BYTE, GL_ALL, GL_KINDS, GL_TL = GL_KINDS };
+/* What a name stands for. GL_DATA is an aligned granule, GL_BYTE a byte of one, GL_ALL joins all commits (RF_TXN_ALL). */
+enum gl_kind { GL_THREAD, GL_LOCK, GL_READERS, GL_VOLATILE, GL_SIGNAL, GL_DATA, GL_BYTE, GL_ALL, GL_TL, GL_KINDS };
 
 #define GL_HAS_BYTES (UINT64_C(1) << 32) /* beside the element of a granule: some of its bytes have elements of their own */
 
@@ -329,8 +329,9 @@ static inline uint32_t gl_own_from(const struct gl_thread *t, uint64_t pos)
     return low;
 }
 
-/* The third short circuit: only events of the two threads, which find a direct transfer: the first ones of the owner after the
- * access, and the last ones of the other thread. Fewer events make a lockset smaller, so a thread that is found is in it. */
+/* The third short circuit: only events of the two threads, which find a direct transfer: the first ones of the owner after
+ * the access, and the last ones of the other thread. Fewer events make a lockset smaller, so a thread that is found is in
+ * it. */
 static inline bool gl_two_threads(struct gl *d, const struct gl_info *info, const struct gl_thread *t)
 {
     const struct gl_thread *owner = d->threads[info->owner];
@@ -353,8 +354,8 @@ static inline bool gl_two_threads(struct gl *d, const struct gl_info *info, cons
     return false;
 }
 
-/* Does t become an owner? All events from info.pos on, until it does. What was found is kept if that took long: then no event
- * is applied twice to one info, however many variables it stands for. */
+/* Does t become an owner? All events from info.pos on, until it does. What was found is kept if that took long: then no
+ * event is applied twice to one info, however many variables it stands for. */
 static inline bool gl_traverse(struct gl *d, uint32_t index, const struct gl_thread *t)
 {
     struct gl_info *info = &d->infos[index];

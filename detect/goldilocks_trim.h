@@ -1,8 +1,9 @@
 /* Goldilocks' list at its end and at its head: new events, and partially-eager evaluation (section 5.4).
  *
- * The paper looks for the infos that refer to the first cell, computes their locksets up to a later one, and repeats. Here all
- * infos that point into the first tenth of the list are taken at once, and 64 locksets are computed in one pass: one bit of
- * gl_element.bits for each, so that "if from ∈ LS, add to" is one `or`. The invariants are those of detect/goldilocks_list.h.
+ * The paper looks for the infos that refer to the first cell, computes their locksets up to a later one, and repeats. Here
+ * all infos that point into the first tenth of the list are taken at once, and 64 locksets are computed in one pass: one
+ * bit of gl_element.bits for each, so that "if from ∈ LS, add to" is one `or`. The invariants are those of
+ * detect/goldilocks_list.h.
  */
 #ifndef RF_DETECT_GOLDILOCKS_TRIM_H
 #define RF_DETECT_GOLDILOCKS_TRIM_H
@@ -82,9 +83,9 @@ static inline bool gl_equal(struct gl *d, const struct gl_info *a, const struct 
     return true;
 }
 
-/* Merges two equal infos that are not linked; returns the one that remains. The higher tree wins, so that no reference is more
- * than a logarithm of steps away from its info. Equal locksets stay equal, so whatever lock proves the order of one of the two
- * proves that of the other. */
+/* Merges two equal infos that are not linked; returns the one that remains. The higher tree wins, so that no reference is
+ * more than a logarithm of steps away from its info. Equal locksets stay equal, so whatever lock proves the order of one of
+ * the two proves that of the other. */
 static inline uint32_t gl_merge(struct gl *d, uint32_t a, uint32_t b)
 {
     uint32_t to = d->infos[a].rank < d->infos[b].rank ? b : a;
