@@ -105,8 +105,9 @@ static inline void gl_forget_reads(struct gl *d, struct gl_cell *cell)
 
 /* ---- Check-Happens-Before ---- */
 
-/* Some lock was held at the access and is held by t now, in modes that exclude each other. Then it was released after the
- * access and acquired by t after that. The paper's alock is one such lock, chosen at random; here all are compared. */
+/* Some lock was held at the access and is held by t now, in modes that exclude each other. As locks exclude (the trace is
+ * well-formed), it was released after the access and acquired by t after that. The paper's alock is one such lock, chosen at
+ * random; here all are compared. An info never outlives a change of the locks held, so they are those of the access. */
 static inline bool gl_common_lock(struct gl *d, const struct gl_info *info, const struct gl_thread *t)
 {
     if (!rf_lockset_disjoint(&d->locksets, info->exclusive, t->held.any))
