@@ -2,10 +2,13 @@
  *
  * 1. An entry is an epoch, a note and a lockset. A thread is known by a range of epochs of one slot, from its first to now: it
  *    has at most one entry there, and a new one replaces it.
- * 2. A map is one cache line. As long as there are few entries, of one lockset, with epochs of 32 bits, they are in it, in no
- *    order: that is what threads that read under one lock need, and those without locks. Otherwise they are in a hash table
- *    by slot. There one place always stays free, so that every search ends. A table never goes back.
- * 3. Maps are numbered from 1, so that a cell can refer to one in 31 bits; numbers of ended maps are used again.
+ * 2. As long as there are few entries, of one lockset, with epochs of 32 bits, they are in one cache line, in no order: that is
+ *    what threads that read under one lock need, and those without locks. Otherwise they are in a hash table by slot. There
+ *    one place always stays free, so that every search ends. A table never goes back.
+ * 3. The cell that refers to a map also keeps a struct rf_reads for it: how many there are, their lockset, and a filter that
+ *    tells which slots have no entry. So a first read is put in, and a map given back, without loading the line:
+ *    it is likely to be far away, while a store to it can wait.
+ * 4. Maps are numbered from 1, so that a cell can refer to one in 31 bits; numbers of ended maps are used again.
  */
 #ifndef RF_CORE_READMAP_H
 #define RF_CORE_READMAP_H
@@ -13,9 +16,17 @@
 #include "core/clock.h"
 #include "core/lockset.h"
 
-#define RF_FEW_READERS 7u
+#define RF_FEW_READERS 8u
 #define RF_FEW_TIME_BITS 20 /* of an epoch in 32 bits; the rest is the slot */
 #define RF_READMAP_CHUNK 1024u
+
+#define RF_READS_COUNT 15u    /* the bits of rf_reads.filter that count; above them a bit for every 28th slot */
+#define RF_READS_IN_TABLE 15u /* what they are when there is a table */
+
+struct rf_reads {
+    uint32_t filter;
+    rf_lockset locks; /* of all of the few */
+};
 
 struct rf_last_read {
     rf_epoch epoch; /* 0: a free place */
@@ -24,7 +35,7 @@ struct rf_last_read {
 };
 
 struct rf_read_table {
-    uint32_t cap; /* a power of two */
+    uint32_t count, cap; /* cap: a power of two */
     struct rf_last_read *reads;
 };
 
@@ -32,93 +43,91 @@ struct rf_few_reads {
     uint32_t epochs[RF_FEW_READERS], notes[RF_FEW_READERS];
 };
 
-struct rf_readmap {
-    uint32_t count : 31; /* of an unused map: the next unused one */
-    uint32_t in_table : 1;
-    rf_lockset locks; /* of the few */
-    union {
-        struct rf_few_reads few;
-        struct rf_read_table many;
-    };
+union rf_readmap {
+    struct rf_few_reads few;
+    struct rf_read_table many;
 };
 
-_Static_assert(sizeof(struct rf_readmap) == 64, "a read map is a cache line");
+_Static_assert(sizeof(union rf_readmap) == 64, "a read map is a cache line");
 
 struct rf_readmaps {
     struct rf_memory *memory;
-    struct rf_readmap **chunks;
-    uint32_t count, cap, unused; /* count: maps ever made, with number 0, which stays free; cap: of chunks */
+    union rf_readmap **chunks;
+    uint32_t count, chunk_cap; /* count: maps ever made, with number 0, which stays free */
+    uint32_t *unused;          /* numbers to use again */
+    uint32_t unused_count, unused_cap;
 };
 
 static inline void rf_readmaps_init(struct rf_readmaps *all, struct rf_memory *memory)
 {
-    *all = (struct rf_readmaps){ .memory = memory };
+    *all = (struct rf_readmaps){.memory = memory};
 }
 
-static inline struct rf_readmap *rf_readmap_at(const struct rf_readmaps *all, uint32_t map)
+static inline union rf_readmap *rf_readmap_at(const struct rf_readmaps *all, uint32_t map)
 {
     return &all->chunks[map / RF_READMAP_CHUNK][map % RF_READMAP_CHUNK];
+}
+
+static inline bool rf_reads_in_table(const struct rf_reads *reads)
+{
+    return (reads->filter & RF_READS_COUNT) == RF_READS_IN_TABLE;
 }
 
 static inline void rf_readmaps_grow(struct rf_readmaps *all)
 {
     uint32_t chunk = all->count / RF_READMAP_CHUNK;
-    all->chunks = rf_grow(all->memory, all->chunks, &all->cap, chunk + 1, sizeof *all->chunks);
-    char *block = rf_alloc(all->memory, (RF_READMAP_CHUNK + 1) * sizeof(struct rf_readmap));
-    all->chunks[chunk] = (struct rf_readmap *)(void *)(block + (-(uintptr_t)block & (sizeof(struct rf_readmap) - 1)));
+    all->chunks = rf_grow(all->memory, all->chunks, &all->chunk_cap, chunk + 1, sizeof *all->chunks);
+    char *block = rf_alloc(all->memory, (RF_READMAP_CHUNK + 1) * sizeof(union rf_readmap));
+    all->chunks[chunk] = (union rf_readmap *)(void *)(block + (-(uintptr_t)block & (sizeof(union rf_readmap) - 1)));
     if (!chunk)
         all->count = 1;
 }
 
+/* An empty map: its struct rf_reads is all zero. */
 static inline uint32_t rf_readmap_new(struct rf_readmaps *all)
 {
-    uint32_t map = all->unused;
-    if (map) {
-        all->unused = rf_readmap_at(all, map)->count;
-    } else {
-        if (all->count % RF_READMAP_CHUNK == 0)
-            rf_readmaps_grow(all);
-        map = all->count++;
-    }
-    rf_readmap_at(all, map)->count = 0;
-    rf_readmap_at(all, map)->in_table = 0;
-    return map;
+    if (all->unused_count)
+        return all->unused[--all->unused_count];
+    if (all->count % RF_READMAP_CHUNK == 0)
+        rf_readmaps_grow(all);
+    return all->count++;
 }
 
-static inline void rf_readmap_end(struct rf_readmaps *all, uint32_t map)
+static inline void rf_readmap_end(struct rf_readmaps *all, uint32_t map, const struct rf_reads *reads)
 {
-    struct rf_readmap *m = rf_readmap_at(all, map);
-    if (m->in_table)
-        rf_free(all->memory, m->many.reads, m->many.cap * sizeof *m->many.reads);
-    m->in_table = 0;
-    m->count = all->unused & INT32_MAX;
-    all->unused = map;
+    if (rf_reads_in_table(reads)) {
+        struct rf_read_table *table = &rf_readmap_at(all, map)->many;
+        rf_free(all->memory, table->reads, table->cap * sizeof *table->reads);
+    }
+    all->unused = rf_grow(all->memory, all->unused, &all->unused_cap, all->unused_count + 1, sizeof *all->unused);
+    all->unused[all->unused_count++] = map;
 }
 
 /* How many places there are to look at, and what is in one of them. */
-static inline uint32_t rf_readmap_places(const struct rf_readmap *m)
+static inline uint32_t rf_readmap_places(const union rf_readmap *m, const struct rf_reads *reads)
 {
-    return m->in_table ? m->many.cap : m->count;
+    return rf_reads_in_table(reads) ? m->many.cap : reads->filter & RF_READS_COUNT;
 }
 
-static inline struct rf_last_read rf_readmap_read(const struct rf_readmap *m, uint32_t place)
+static inline struct rf_last_read rf_readmap_read(const union rf_readmap *m, const struct rf_reads *reads, uint32_t place)
 {
-    if (m->in_table)
+    if (rf_reads_in_table(reads))
         return m->many.reads[place];
     uint32_t epoch = m->few.epochs[place];
-    return (struct rf_last_read){ rf_epoch_make(epoch >> RF_FEW_TIME_BITS, epoch & ((1u << RF_FEW_TIME_BITS) - 1)),
-                                  m->few.notes[place], m->locks };
+    return (struct rf_last_read){rf_epoch_make(epoch >> RF_FEW_TIME_BITS, epoch & ((1u << RF_FEW_TIME_BITS) - 1)),
+                                 m->few.notes[place], reads->locks};
 }
 
 /* The first entry that does not happen before the clock, its epoch 0 if all do. *from: where to begin, and then to go on. */
-static inline struct rf_last_read rf_readmap_unordered(const struct rf_readmap *m, const struct rf_clock *clock, uint32_t *from)
+static inline struct rf_last_read rf_readmap_unordered(const union rf_readmap *m, const struct rf_reads *reads,
+                                                       const struct rf_clock *clock, uint32_t *from)
 {
-    for (uint32_t places = rf_readmap_places(m); *from < places;) {
-        struct rf_last_read read = rf_readmap_read(m, (*from)++);
+    for (uint32_t places = rf_readmap_places(m, reads); *from < places;) {
+        struct rf_last_read read = rf_readmap_read(m, reads, (*from)++);
         if (read.epoch && !rf_epoch_leq(read.epoch, clock))
             return read;
     }
-    return (struct rf_last_read){ 0 };
+    return (struct rf_last_read){0};
 }
 
 /* In a table: the place of the entry between the two epochs, which are of one slot, or the free place where it belongs. */
@@ -131,93 +140,100 @@ static inline struct rf_last_read *rf_read_table_place(const struct rf_read_tabl
 }
 
 /* Moves all entries to a new table. */
-static __attribute__((noinline, unused)) void rf_readmap_rehash(struct rf_readmaps *all, struct rf_readmap *m, uint32_t cap)
+static __attribute__((noinline, unused)) void rf_readmap_rehash(struct rf_readmaps *all, union rf_readmap *m,
+                                                                struct rf_reads *reads, uint32_t cap)
 {
-    struct rf_read_table table = { cap, rf_alloc(all->memory, cap * sizeof *table.reads) };
-    for (uint32_t i = 0; i < rf_readmap_places(m); i++) {
-        struct rf_last_read read = rf_readmap_read(m, i);
-        if (read.epoch)
-            *rf_read_table_place(&table, read.epoch, read.epoch) = read;
+    struct rf_read_table table = {0, cap, rf_alloc(all->memory, cap * sizeof *table.reads)};
+    for (uint32_t i = 0; i < rf_readmap_places(m, reads); i++) {
+        struct rf_last_read read = rf_readmap_read(m, reads, i);
+        if (!read.epoch)
+            continue;
+        *rf_read_table_place(&table, read.epoch, read.epoch) = read;
+        table.count++;
     }
-    if (m->in_table)
+    if (rf_reads_in_table(reads))
         rf_free(all->memory, m->many.reads, m->many.cap * sizeof *m->many.reads);
-    m->in_table = 1;
+    reads->filter = RF_READS_IN_TABLE;
     m->many = table;
 }
 
 enum rf_readmap_change { RF_READ_SAME, RF_READ_AGAIN, RF_READ_FIRST };
 
-static inline enum rf_readmap_change rf_readmap_put_in_table(struct rf_readmaps *all, struct rf_readmap *m, rf_epoch first,
-                                                             rf_epoch now, uint32_t note, rf_lockset locks)
+static __attribute__((noinline, unused)) enum rf_readmap_change
+rf_readmap_put_in_table(struct rf_readmaps *all, union rf_readmap *m, struct rf_reads *reads, rf_epoch first,
+                        struct rf_last_read read)
 {
-    struct rf_last_read *mine = rf_read_table_place(&m->many, first, now);
-    enum rf_readmap_change change = !mine->epoch ? RF_READ_FIRST : mine->epoch == now ? RF_READ_SAME : RF_READ_AGAIN;
-    if (change == RF_READ_SAME)
-        return change;
-    if (change == RF_READ_FIRST && ++m->count == m->many.cap - m->many.cap / 8) {
-        rf_readmap_rehash(all, m, m->many.cap * 2);
-        mine = rf_read_table_place(&m->many, first, now);
+    struct rf_last_read *mine = rf_read_table_place(&m->many, first, read.epoch);
+    enum rf_readmap_change change = !mine->epoch ? RF_READ_FIRST : mine->epoch == read.epoch ? RF_READ_SAME : RF_READ_AGAIN;
+    if (change == RF_READ_FIRST && m->many.count + 1 == m->many.cap - m->many.cap / 8) {
+        rf_readmap_rehash(all, m, reads, m->many.cap * 2);
+        mine = rf_read_table_place(&m->many, first, read.epoch);
     }
-    *mine = (struct rf_last_read){ now, note, locks };
+    m->many.count += change == RF_READ_FIRST;
+    if (change != RF_READ_SAME)
+        *mine = read;
     return change;
 }
 
-/* Puts the entry of a thread whose epochs go from `first` to `now`; says whether it had one, and whether that was of this epoch:
+/* Puts the entry of a thread whose epochs go from `first` to `now`. Says whether it had one, and whether that was of this epoch:
  * then nothing is changed. */
-static inline enum rf_readmap_change rf_readmap_put(struct rf_readmaps *all, uint32_t map, rf_epoch first, rf_epoch now,
-                                                    uint32_t note, rf_lockset locks)
+static inline enum rf_readmap_change rf_readmap_put(struct rf_readmaps *all, uint32_t map, struct rf_reads *reads,
+                                                    rf_epoch first, rf_epoch now, uint32_t note, rf_lockset locks)
 {
-    struct rf_readmap *m = rf_readmap_at(all, map);
-    if (!m->in_table) {
-        uint32_t slot = rf_epoch_slot(now), time = rf_epoch_time(now), i = 0;
-        uint32_t now_few = slot << RF_FEW_TIME_BITS | time, span = time - rf_epoch_time(first);
+    union rf_readmap *m = rf_readmap_at(all, map);
+    uint32_t count = reads->filter & RF_READS_COUNT;
+    if (count != RF_READS_IN_TABLE) {
+        uint32_t slot = rf_epoch_slot(now), time = rf_epoch_time(now);
+        uint32_t few = slot << RF_FEW_TIME_BITS | time, span = time - rf_epoch_time(first);
+        uint32_t bit = (RF_READS_COUNT + 1) << slot % 28, at = count;
         bool fits = slot >> (32 - RF_FEW_TIME_BITS) == 0 && time >> RF_FEW_TIME_BITS == 0;
-        while (fits && i < m->count && now_few - m->few.epochs[i] > span)
-            i++;
-        if (fits && i < m->count && m->few.epochs[i] == now_few)
+        if (fits && reads->filter & bit)
+            for (at = 0; at < count && few - m->few.epochs[at] > span;)
+                at++;
+        if (fits && at < count && m->few.epochs[at] == few)
             return RF_READ_SAME;
-        if (fits && i < RF_FEW_READERS && (m->locks == locks || !m->count)) {
-            enum rf_readmap_change change = i < m->count ? RF_READ_AGAIN : RF_READ_FIRST;
-            m->locks = locks;
-            m->few.epochs[i] = now_few;
-            m->few.notes[i] = note;
-            m->count += change == RF_READ_FIRST;
-            return change;
+        if (fits && at < RF_FEW_READERS && (reads->locks == locks || !count)) {
+            m->few.epochs[at] = few;
+            m->few.notes[at] = note;
+            reads->locks = locks;
+            reads->filter = (reads->filter | bit) + (at == count);
+            return at == count ? RF_READ_FIRST : RF_READ_AGAIN;
         }
-        rf_readmap_rehash(all, m, 2 * (RF_FEW_READERS + 1));
+        rf_readmap_rehash(all, m, reads, 2 * RF_FEW_READERS);
     }
-    return rf_readmap_put_in_table(all, m, first, now, note, locks);
+    return rf_readmap_put_in_table(all, m, reads, first, (struct rf_last_read){now, note, locks});
 }
 
 /* Takes out the entry between two epochs of one slot, if there is one. */
-static inline void rf_readmap_remove(struct rf_readmaps *all, uint32_t map, rf_epoch first, rf_epoch last)
+static inline void rf_readmap_remove(struct rf_readmaps *all, uint32_t map, struct rf_reads *reads, rf_epoch first,
+                                     rf_epoch last)
 {
-    struct rf_readmap *m = rf_readmap_at(all, map);
-    for (uint32_t i = 0; i < rf_readmap_places(m); i++) {
-        rf_epoch epoch = rf_readmap_read(m, i).epoch;
+    union rf_readmap *m = rf_readmap_at(all, map);
+    for (uint32_t i = 0; i < rf_readmap_places(m, reads); i++) {
+        rf_epoch epoch = rf_readmap_read(m, reads, i).epoch;
         if (!epoch || epoch - first > last - first)
             continue;
-        m->count--;
-        if (m->in_table) {
+        if (rf_reads_in_table(reads)) {
             m->many.reads[i].epoch = 0;
-            rf_readmap_rehash(all, m, m->many.cap); /* others may have been put behind it */
+            rf_readmap_rehash(all, m, reads, m->many.cap); /* others may have been put behind it */
         } else {
-            m->few.epochs[i] = m->few.epochs[m->count];
-            m->few.notes[i] = m->few.notes[m->count];
+            uint32_t end = (--reads->filter) & RF_READS_COUNT;
+            m->few.epochs[i] = m->few.epochs[end];
+            m->few.notes[i] = m->few.notes[end];
         }
         return;
     }
 }
 
-static inline uint32_t rf_readmap_copy(struct rf_readmaps *all, uint32_t from)
+/* The copy has the same struct rf_reads. */
+static inline uint32_t rf_readmap_copy(struct rf_readmaps *all, uint32_t from, const struct rf_reads *reads)
 {
     uint32_t map = rf_readmap_new(all);
-    struct rf_readmap *m = rf_readmap_at(all, map);
+    union rf_readmap *m = rf_readmap_at(all, map);
     *m = *rf_readmap_at(all, from);
-    if (m->in_table) {
-        struct rf_last_read *reads = rf_alloc(all->memory, m->many.cap * sizeof *reads);
-        memcpy(reads, m->many.reads, m->many.cap * sizeof *reads);
-        m->many.reads = reads;
+    if (rf_reads_in_table(reads)) {
+        m->many.reads = rf_alloc(all->memory, m->many.cap * sizeof *m->many.reads);
+        memcpy(m->many.reads, rf_readmap_at(all, from)->many.reads, m->many.cap * sizeof *m->many.reads);
     }
     return map;
 }

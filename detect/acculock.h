@@ -29,10 +29,10 @@
 /* In W's lockset: it is that of several writes, not that of the last one. */
 #define AL_SEVERAL (1u << 31)
 
-/* How often each state is entered: AccuLock's Table IV. */
+/* How often each state is entered: AccuLock's Table IV. The rest of the accesses is in the same epoch. */
 struct al_counts {
-    uint64_t read_same, read_exclusive, read_shared;
-    uint64_t write_same, write_exclusive, write_shared;
+    uint64_t read_exclusive, read_shared;
+    uint64_t write_exclusive, write_shared;
 };
 
 struct al {
@@ -62,12 +62,14 @@ static inline bool al_race_with_write(struct al *d, rf_epoch w, uint32_t note, r
 }
 
 /* Puts this thread's entry into a read map; an entry from a slot that it had before goes. */
-static inline bool al_put(struct al *d, const struct al_thread *t, uint32_t map, uint32_t note)
+static inline bool al_put(struct al *d, const struct al_thread *t, uint32_t map, struct rf_reads *reads, uint32_t note)
 {
-    enum rf_readmap_change change = rf_readmap_put(&d->readers, map, t->mine, t->accu.order.epoch, note, t->accu.held.any);
+    enum rf_readmap_change change =
+        rf_readmap_put(&d->readers, map, reads, t->mine, t->accu.order.epoch, note, t->accu.held.any);
     for (uint32_t i = 0; change == RF_READ_FIRST && i < t->earlier_count; i++) {
         uint32_t slot = rf_epoch_slot(t->earlier[i]);
-        rf_readmap_remove(&d->readers, map, t->earlier[i], rf_epoch_make(slot, rf_clock_get(&t->accu.order.clock, slot)));
+        rf_epoch last = rf_epoch_make(slot, rf_clock_get(&t->accu.order.clock, slot));
+        rf_readmap_remove(&d->readers, map, reads, t->earlier[i], last);
     }
     return change != RF_READ_SAME;
 }
@@ -147,16 +149,11 @@ static inline void al_widened(struct al *d)
 
 static inline void al_widen(struct alw_cell *wide, const struct al_cell *narrow)
 {
-    *wide = (struct alw_cell){ .w = al_wide_of(narrow->w),
-                               .r = narrow->r >> 31 ? RF_TAG | (narrow->r & INT32_MAX) : al_wide_of(narrow->r),
-                               .w_note = narrow->w_note,
-                               .w_locks = narrow->w_locks };
-    if (narrow->r >> 31) {
-        wide->last_reader = al_wide_of(narrow->last_reader);
-    } else {
-        wide->r_note = narrow->r_note;
-        wide->r_locks = narrow->r_locks;
-    }
+    *wide = (struct alw_cell){.w = al_wide_of(narrow->w),
+                              .r = narrow->r >> 31 ? RF_TAG | (narrow->r & INT32_MAX) : al_wide_of(narrow->r),
+                              .w_note = narrow->w_note,
+                              .w_locks = narrow->w_locks,
+                              .reads = narrow->reads};
 }
 
 static inline const struct rf_locksets *al_locksets(const struct al *d)
@@ -171,10 +168,10 @@ static inline rf_lockset al_held(const struct al_thread *t, bool write)
 
 static inline void al_statistics(const struct al *d, rf_statistic_fn *emit, void *context)
 {
-    emit(context, "read same epoch", d->counts.read_same);
+    emit(context, "read same epoch", d->engine.reads - d->counts.read_exclusive - d->counts.read_shared);
     emit(context, "read exclusive", d->counts.read_exclusive);
     emit(context, "read shared", d->counts.read_shared);
-    emit(context, "write same epoch", d->counts.write_same);
+    emit(context, "write same epoch", d->engine.writes - d->counts.write_exclusive - d->counts.write_shared);
     emit(context, "write exclusive", d->counts.write_exclusive);
     emit(context, "write shared", d->counts.write_shared);
     rf_accu_statistics(&d->accu, emit, context);

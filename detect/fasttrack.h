@@ -37,20 +37,35 @@ struct ft {
 #define ft_thread rf_thread
 
 /* The first reader that does not happen before now; its epoch is 0 if all do. */
-static inline struct rf_last_read ft_unordered(const struct ft *d, uint32_t map, const struct rf_thread *t)
+static inline struct rf_last_read ft_unordered(const struct ft *d, uint32_t map, uint32_t filter, const struct rf_thread *t)
 {
+    struct rf_reads reads = { filter, RF_ALL_LOCKS };
     uint32_t from = 0;
     struct rf_last_read read;
     do
-        read = rf_readmap_unordered(rf_readmap_at(&d->readers, map), &t->clock, &from);
+        read = rf_readmap_unordered(rf_readmap_at(&d->readers, map), &reads, &t->clock, &from);
     while (read.epoch && rf_order_exempt(&d->order, t, read.epoch));
     return read;
 }
 
 /* Readers are told apart by slots: whoever had a thread's slot before it happens before it. */
-static inline enum rf_readmap_change ft_put(struct ft *d, uint32_t map, rf_epoch epoch, uint32_t note)
+static inline enum rf_readmap_change ft_put(struct ft *d, uint32_t map, uint32_t *filter, rf_epoch epoch, uint32_t note)
 {
-    return rf_readmap_put(&d->readers, map, rf_epoch_make(rf_epoch_slot(epoch), 0), epoch, note, RF_ALL_LOCKS);
+    struct rf_reads reads = { *filter, RF_ALL_LOCKS };
+    rf_epoch first = rf_epoch_make(rf_epoch_slot(epoch), 0);
+    enum rf_readmap_change change = rf_readmap_put(&d->readers, map, &reads, first, epoch, note, RF_ALL_LOCKS);
+    *filter = reads.filter;
+    return change;
+}
+
+static inline void ft_end(struct ft *d, uint32_t map, uint32_t filter)
+{
+    rf_readmap_end(&d->readers, map, &(struct rf_reads){ filter, RF_ALL_LOCKS });
+}
+
+static inline uint32_t ft_copied(struct ft *d, uint32_t map, uint32_t filter)
+{
+    return rf_readmap_copy(&d->readers, map, &(struct rf_reads){ filter, RF_ALL_LOCKS });
 }
 
 static inline bool ft_race(struct ft *d, rf_epoch earlier, uint32_t note, bool writes)
