@@ -546,8 +546,8 @@ static void test_found_before(void **state)
         /* a thread that does nothing between its fork and its join */
         "T3|r(0x1008:8)|s\nT3|fork(T4)|s\nT2|join(T4)|s\nT2|w(0x1008:8)|s\n",
         /* LiteHB stops tracking inside a commit */
-        "T2|w(0x1008:8)|s1\nT1|commit(w:0x1008:8)|s1\nT2|commit(w:0x1003:13)|s3\nT1|commit(r:0x1000:8;w:0x1000:8)|s2\n"
-        "T0|commit(w:0x1008:8,0x1008:8)|s1\nT0|r(0x1008:8)|s2\n",
+        ("T2|w(0x1008:8)|s1\nT1|commit(w:0x1008:8)|s1\nT2|commit(w:0x1003:13)|s3\nT1|commit(r:0x1000:8;w:0x1000:8)|s2\n"
+         "T0|commit(w:0x1008:8,0x1008:8)|s1\nT0|r(0x1008:8)|s2\n"),
     };
     static struct trace trace;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
