@@ -1,10 +1,10 @@
 /* Who has read a variable since its last write, when several threads have: a read map (PACER, section 3; AccuLock, 3.3).
  *
- * 1. An entry is an epoch, a note and a lockset. A thread is known by a range of epochs of one slot, from its first to now: it
- *    has at most one entry there, and a new one replaces it.
- * 2. As long as there are few entries, of one lockset, with epochs of 32 bits, they are in one cache line, in no order: that is
- *    what threads that read under one lock need, and those without locks. Otherwise they are in a hash table by slot. There
- *    one place always stays free, so that every search ends. A table never goes back.
+ * 1. An entry is an epoch, a note and a lockset. A thread is known by a range of epochs of one slot, from its first to now:
+ *    it has at most one entry there, and a new one replaces it.
+ * 2. As long as there are few entries, of one lockset, with epochs of 32 bits, they are in one cache line, in no order: that
+ *    is what threads that read under one lock need, and those without locks. Otherwise they are in a hash table by slot.
+ *    There one place always stays free, so that every search ends. A table never goes back.
  * 3. The cell that refers to a map also keeps a struct rf_reads for it: how many there are, their lockset, and a filter that
  *    tells which slots have no entry. So a first read is put in, and a map given back, without loading the line:
  *    it is likely to be far away, while a store to it can wait.
@@ -175,8 +175,8 @@ rf_readmap_put_in_table(struct rf_readmaps *all, union rf_readmap *m, struct rf_
     return change;
 }
 
-/* Puts the entry of a thread whose epochs go from `first` to `now`. Says whether it had one, and whether that was of this epoch:
- * then nothing is changed. */
+/* Puts the entry of a thread whose epochs go from `first` to `now`. Says whether it had one, and whether that was of this
+ * epoch: then nothing is changed. */
 static inline enum rf_readmap_change rf_readmap_put(struct rf_readmaps *all, uint32_t map, struct rf_reads *reads,
                                                     rf_epoch first, rf_epoch now, uint32_t note, rf_lockset locks)
 {

@@ -2,8 +2,8 @@
  * Chen: RaceTrack, SOSP 2005: its algorithm with threadsets and the adaptive states; AccuLock, sections 4.3 and 6).
  *
  * The threadset S of a variable has an epoch for each thread that accesses it concurrently. An access by t first takes out
- * of S all that happens before it, then puts t's own epoch in ("merge"). What happens before is what fork, join and the other
- * edges of accu-hb order; locks do not. C is the variable's lockset, L what protects the access. These are the rules:
+ * of S all that happens before it, then puts t's own epoch in ("merge"). What happens before is what fork, join and the
+ * other edges of accu-hb order; locks do not. C is the variable's lockset, L what protects the access. These are the rules:
  *
  *   Virgin            never accessed; an access by t makes it t's: Exclusive0.
  *   Exclusive0        t's accesses change nothing. Another thread's starts S with it alone: Exclusive1. The first thread's

@@ -2,7 +2,7 @@
  *
  * 1. A model knows nothing of clocks, slots, granules or interned sets: what happens before what, and which locks protect an
  *    event, it asks the oracle, for accu-hb.
- * 2. A model is a function of one access and the state of one byte. Everything else (alloc, free, copy, commits) is done here.
+ * 2. A model is a function of one access and the state of one byte. All else (alloc, free, copy, commits) is done here.
  * 3. An epoch of a thread is how often it has ended one; which events do is up to the model's `ticks`.
  * 4. With `first_only`, a byte is compared up to its first race; and a copy carries that freedom on (`clean`).
  */

@@ -90,7 +90,7 @@ static void test_figure_7(void **state)
     assert_int_equal(first_race("multilock", text, 0, NULL), 0);
 }
 
-/* B's read stays in R when C, which gets B's slot, reads: R's entries are those of threads. D's write races with B's read alone. */
+/* B's read stays in R when C, which gets B's slot, reads: entries are those of threads. D's write races with B's read. */
 static void test_readers_are_threads(void **state)
 {
     (void)state;
@@ -352,7 +352,7 @@ static void test_theorems_2_and_3(void **state)
     static struct trace trace;
     struct founds founds[3] = {0};
     for (uint64_t seed = 0; seed < 6000; seed++) {
-        /* Copies carry histories over to bytes on which nothing was reported yet: containment is about one byte's own past. */
+        /* Copies carry histories to bytes on which nothing was reported yet: the theorems are about a byte's own past. */
         const struct shape *shape = &trace_shapes[seed % (TRACE_SHAPES - 1)];
         if (shape->copy)
             continue;
