@@ -104,7 +104,8 @@ static inline void rf_thread_refresh(struct rf_order *order, struct rf_thread *t
 {
     uint32_t time = thread->clock.times[thread->slot];
     thread->epoch = rf_epoch_make(thread->slot, time);
-    thread->narrow = order->narrow_bits ? thread->slot << order->narrow_bits | time : 0;
+    /* A slot past the limit has no narrow epoch; this one is none, so that nobody gets far with it. */
+    thread->narrow = thread->slot < order->slot_limit ? thread->slot << order->narrow_bits | time : UINT32_MAX;
 }
 
 static inline void rf_slot_own(struct rf_order *order, uint32_t slot, struct rf_thread *thread, uint32_t since)

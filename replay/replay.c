@@ -57,8 +57,11 @@ void rf_replay_size(const struct rf_replay *replay, uint64_t *variables, uint64_
         const struct rf_page *page = (const struct rf_page *)(uintptr_t)shadow->pages.entries[i].value;
         for (unsigned at = 0; at < RF_PAGE_CELLS; at++) {
             bool used = page->split && page->split[at];
-            for (size_t byte = 0; !used && byte < shadow->cell; byte++)
-                used = page->cells[at * shadow->cell + byte] != 0;
+            for (size_t word = 0; !used && word < shadow->cell / 4; word++) { /* cells are whole words */
+                uint32_t value;
+                memcpy(&value, page->cells + at * shadow->cell + 4 * word, 4);
+                used = value != 0;
+            }
             count += used;
         }
     }

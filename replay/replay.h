@@ -36,6 +36,7 @@ struct rf_replay {
     struct rf_shadow shadow;
     void *state; /* of the detector */
     bool wide;   /* its cells have their wide form */
+    bool commit_begun; /* the next event is a COMMIT whose beginning was seen before cells were widened */
     bool all_races;
     uint32_t shard, shards;
     struct rf_map reported; /* granule -> its bytes that had a race, a bit each */
