@@ -28,7 +28,7 @@ static const char usage[] =
     "  --sharing P         program: chance that a stretch of accesses reads shared data (0.1)\n"
     "  --race-rate P       program: chance that shared data is used without its lock (0)\n"
     "  --write-share P     program: writes among the accesses that may write (0.25)\n"
-    "  --sync-share P      program: acquires and releases among the events (0.03)\n"
+    "  --sync-share P      program: acquires and releases among the events (0.01)\n"
     "  --weight OP=N,...   random: how often an operation comes up, 0 never; 'all' stands for every one\n"
     "  --bytes             random: accesses of 1 to 8 bytes at addresses, not names\n"
     "  --to std|rft        format of the output\n"

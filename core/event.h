@@ -73,6 +73,16 @@ static inline uint64_t rf_event_number(const struct rf_batch *batch, const struc
     return batch->base + (uint32_t)(event->number - (uint32_t)batch->base);
 }
 
+/* An ordinary access to a whole granule, which nearly all are: one comparison for size and operation. */
+static inline bool rf_event_is_whole_access(const struct rf_event *event)
+{
+    uint32_t word;
+    __builtin_memcpy(&word, (const char *)event + offsetof(struct rf_event, number) + sizeof event->number, sizeof word);
+    return (word & ~((uint32_t)RF_WRITE << 24)) == (RF_GRANULE | (uint32_t)RF_READ << 24);
+}
+
+_Static_assert(RF_READ == 0 && RF_WRITE == 1 && sizeof(struct rf_event) == 24, "rf_event_is_whole_access() is made for this");
+
 static inline bool rf_op_writes(enum rf_op op)
 {
     return op == RF_WRITE || op == RF_COMMIT_WRITE || op == RF_FREE;

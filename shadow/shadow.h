@@ -19,7 +19,7 @@
 #define RF_PAGE_BITS 15
 #define RF_PAGE (1u << RF_PAGE_BITS)
 #define RF_PAGE_CELLS (RF_PAGE / RF_GRANULE)
-#define RF_NEAR_PAGES 256u
+#define RF_NEAR_PAGES 1024u
 
 struct rf_page {
     uint64_t number;

@@ -7,4 +7,5 @@
 #define X al
 #define WIDE alw
 #define S always
+#define FETCHES 1
 #include "replay/instance.inc"
