@@ -5,10 +5,10 @@
 /* What the exit statuses mean, for every command. */
 enum rf_exit {
     RF_EXIT_OK = 0,
-    RF_EXIT_FOUND = 1,    /* what was looked for is there, other than races: violations */
-    RF_EXIT_USAGE = 2,    /* bad usage, unreadable input, or output that cannot be written */
+    RF_EXIT_FOUND = 1,     /* what was looked for is there, other than races: violations */
+    RF_EXIT_USAGE = 2,     /* bad usage, unreadable input, or output that cannot be written */
     RF_EXIT_TRUNCATED = 3, /* the trace is damaged or cut short; what is good of it was used */
-    RF_EXIT_RACES = 66    /* races were found: ThreadSanitizer's number */
+    RF_EXIT_RACES = 66     /* races were found: ThreadSanitizer's number */
 };
 
 int rf_cli_trace(int argc, char **argv);

@@ -9,9 +9,9 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
-    {"analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors"},
-    {"compare", rf_cli_compare, "all detectors over one trace, side by side"},
-    {"trace", rf_cli_trace, "convert, inspect, check and generate traces"},
+    { "analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors" },
+    { "compare", rf_cli_compare, "all detectors over one trace, side by side" },
+    { "trace", rf_cli_trace, "convert, inspect, check and generate traces" },
 };
 
 static void help(void)

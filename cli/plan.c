@@ -57,16 +57,17 @@ static const char option_help[] =
 static void help(const char *command, const char *formats)
 {
     bool compare = !strcmp(command, "compare");
-    printf("usage: redflag %s [OPTION...] TRACE%s\n\n%s\n\nA trace is STD text or .rft; \"-\" is standard input.\n\n", command,
-           compare ? "" : "...",
+    printf("usage: redflag %s [OPTION...] TRACE%s\n\n%s\n\nA trace is STD text or .rft; \"-\" is standard input.\n\n",
+           command, compare ? "" : "...",
            compare ? "Runs all detectors over one execution and shows who reports what."
                    : "Finds the races of recorded executions.");
     printf(option_help, compare ? "all" : "fasttrack", formats, formats[0] == 't' ? "text" : "json");
     puts("\nDetectors:");
     for (size_t i = 0; i < rf_detector_count; i++)
         printf("  %-11s %s\n", rf_detectors[i]->name, rf_detectors[i]->summary);
-    puts("\nExit status: 0 no race, 66 races, 2 bad usage or unreadable input, 3 the trace is damaged and only the good part\n"
-         "was analysed.");
+    puts(
+        "\nExit status: 0 no race, 66 races, 2 bad usage or unreadable input, 3 the trace is damaged and only the good part\n"
+        "was analysed.");
 }
 
 static int wrong(const char *command, const char *what, const char *value)
@@ -107,7 +108,8 @@ static int add_detectors(struct rf_plan_options *options, const char *command, c
         const struct rf_detector *found = rf_detector_find(name, length);
         bool all = length == 3 && !memcmp(name, "all", 3);
         if (!found && !all) {
-            fprintf(stderr, "redflag %s: unknown detector '%.*s'; try 'redflag %s --help'\n", command, (int)length, name, command);
+            fprintf(stderr, "redflag %s: unknown detector '%.*s'; try 'redflag %s --help'\n", command, (int)length, name,
+                    command);
             return RF_EXIT_USAGE;
         }
         for (size_t i = 0; i < rf_detector_count; i++) {
@@ -122,7 +124,8 @@ static int add_detectors(struct rf_plan_options *options, const char *command, c
     return options->plan.detector_count ? -1 : wrong(command, "no detector is named in", names);
 }
 
-static int parse_one(struct rf_plan_options *options, const char *command, const char *formats, int option, const char *value)
+static int parse_one(struct rf_plan_options *options, const char *command, const char *formats, int option,
+                     const char *value)
 {
     struct rf_options *detector = &options->plan.options;
     uint64_t number = 0;
@@ -166,7 +169,9 @@ static int parse_one(struct rf_plan_options *options, const char *command, const
     case EVENT_LIST:
         if (!whole(value, 1, 1u << 30, &number))
             return wrong(command, "a number from 1 to 2^30 is needed, not", value);
-        *(option == PERIOD ? &detector->period : option == BURST ? &detector->burst : &detector->event_list) = (uint32_t)number;
+        *(option == PERIOD  ? &detector->period
+          : option == BURST ? &detector->burst
+                            : &detector->event_list) = (uint32_t)number;
         return -1;
     case PAIR:
         free(options->pair);
@@ -262,7 +267,8 @@ static void show_progress(void *context, const struct rf_reader *reader, uint64_
     rf_progress_update(context, rf_reader_position(reader), rf_reader_size(reader), events);
 }
 
-enum rf_trace_status rf_plan_run(const struct rf_plan_options *options, const char *path, struct rf_report *report, char **error)
+enum rf_trace_status rf_plan_run(const struct rf_plan_options *options, const char *path, struct rf_report *report,
+                                 char **error)
 {
     struct rf_progress progress;
     struct rf_plan plan = options->plan;

@@ -27,6 +27,7 @@ FILE *rf_plan_open_output(const struct rf_plan_options *options);
 bool rf_plan_close_output(const struct rf_plan_options *options, FILE *out);
 
 /* rf_analyse() with a progress bar; what it says is printed. *error is to be freed. */
-enum rf_trace_status rf_plan_run(const struct rf_plan_options *options, const char *path, struct rf_report *report, char **error);
+enum rf_trace_status rf_plan_run(const struct rf_plan_options *options, const char *path, struct rf_report *report,
+                                 char **error);
 
 #endif

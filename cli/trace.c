@@ -17,11 +17,11 @@ static const struct part {
     int (*run)(int argc, char **argv);
     const char *summary;
 } parts[] = {
-    {"convert", rf_trace_convert, "rewrite a trace in another format"},
-    {"info", rf_trace_info, "count what is in a trace"},
-    {"head", rf_trace_head, "print the first events as text"},
-    {"generate", rf_trace_generate, "make a trace from a seed"},
-    {"check", rf_trace_check, "find what no real execution could have done"},
+    { "convert", rf_trace_convert, "rewrite a trace in another format" },
+    { "info", rf_trace_info, "count what is in a trace" },
+    { "head", rf_trace_head, "print the first events as text" },
+    { "generate", rf_trace_generate, "make a trace from a seed" },
+    { "check", rf_trace_check, "find what no real execution could have done" },
 };
 
 int rf_cli_trace(int argc, char **argv)
@@ -56,7 +56,7 @@ int rf_trace_bad_option(const char *command, char **argv, bool lacks_value)
 {
     /* A refused short option is in optopt; a long one is the argument before optind. */
     const char *given = argv[optind - 1];
-    char letter[3] = {'-', (char)optopt, 0};
+    char letter[3] = { '-', (char)optopt, 0 };
     if (optopt > 0 && optopt < 128 && (given[0] != '-' || given[1] != '-'))
         given = letter;
     return rf_trace_complain("trace %s: %s '%s'; try 'redflag trace %s --help'", command,
@@ -107,7 +107,7 @@ int rf_trace_end(const struct rf_reader *reader, enum rf_trace_status status)
 
 enum rf_trace_status rf_trace_raw(struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch)
 {
-    *batch = (struct rf_batch){0};
+    *batch = (struct rf_batch){ 0 };
     enum rf_trace_status status = rf_reader_fetch(reader, chunk);
     if (status == RF_TRACE_MORE && !rf_chunk_decode(reader, chunk, batch))
         return rf_reader_damaged(reader, chunk);
@@ -155,11 +155,11 @@ static int copy(struct rf_reader *reader, const char *path, enum rf_trace_format
 
 int rf_trace_convert(int argc, char **argv)
 {
-    static const struct option options[] = {{"from", required_argument, 0, 'f'},
-                                            {"to", required_argument, 0, 't'},
-                                            {"output", required_argument, 0, 'o'},
-                                            {"help", no_argument, 0, 'h'},
-                                            {0, 0, 0, 0}};
+    static const struct option options[] = { { "from", required_argument, 0, 'f' },
+                                             { "to", required_argument, 0, 't' },
+                                             { "output", required_argument, 0, 'o' },
+                                             { "help", no_argument, 0, 'h' },
+                                             { 0, 0, 0, 0 } };
     enum rf_trace_format from = RF_FORMAT_AUTO, to = RF_FORMAT_AUTO;
     const char *output = "-";
     optind = 0;
@@ -194,8 +194,9 @@ int rf_trace_convert(int argc, char **argv)
 
 int rf_trace_head(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"lines", required_argument, 0, 'n'}, {"help", no_argument, 0, 'h'}, {0, 0, 0, 0}};
+    static const struct option options[] = { { "lines", required_argument, 0, 'n' },
+                                             { "help", no_argument, 0, 'h' },
+                                             { 0, 0, 0, 0 } };
     uint64_t limit = 10;
     optind = 0;
     opterr = 0;

@@ -29,7 +29,9 @@ static void print_violation(void *context, uint64_t number, const struct rf_even
 
 int rf_trace_check(int argc, char **argv)
 {
-    static const struct option options[] = {{"max", required_argument, 0, 'm'}, {"help", no_argument, 0, 'h'}, {0, 0, 0, 0}};
+    static const struct option options[] = { { "max", required_argument, 0, 'm' },
+                                             { "help", no_argument, 0, 'h' },
+                                             { 0, 0, 0, 0 } };
     uint64_t most = 20;
     optind = 0;
     opterr = 0;
@@ -53,7 +55,7 @@ int rf_trace_check(int argc, char **argv)
     struct rf_reader *reader = rf_trace_open("check", argc, argv, RF_FORMAT_AUTO);
     if (!reader)
         return RF_EXIT_USAGE;
-    struct listing listing = {reader, argv[optind], most};
+    struct listing listing = { reader, argv[optind], most };
     struct rf_check *check = rf_check_new(print_violation, &listing);
     struct rf_chunk *chunk = rf_chunk_new();
     struct rf_batch batch;

@@ -34,27 +34,43 @@ static const char usage[] =
     "  --to std|rft        format of the output\n"
     "  -o, --output OUT    file to write";
 
-enum { SHAPE = 256, SEED, LENGTH, THREADS, LOCKS, VARIABLES, SITES, LOCALITY, REUSE, SHARING, RACES, WRITES, SYNCS, WEIGHT, BYTES };
+enum {
+    SHAPE = 256,
+    SEED,
+    LENGTH,
+    THREADS,
+    LOCKS,
+    VARIABLES,
+    SITES,
+    LOCALITY,
+    REUSE,
+    SHARING,
+    RACES,
+    WRITES,
+    SYNCS,
+    WEIGHT,
+    BYTES
+};
 
-static const struct option options[] = {{"shape", required_argument, 0, SHAPE},
-                                        {"seed", required_argument, 0, SEED},
-                                        {"length", required_argument, 0, LENGTH},
-                                        {"threads", required_argument, 0, THREADS},
-                                        {"locks", required_argument, 0, LOCKS},
-                                        {"variables", required_argument, 0, VARIABLES},
-                                        {"sites", required_argument, 0, SITES},
-                                        {"locality", required_argument, 0, LOCALITY},
-                                        {"reuse", required_argument, 0, REUSE},
-                                        {"sharing", required_argument, 0, SHARING},
-                                        {"race-rate", required_argument, 0, RACES},
-                                        {"write-share", required_argument, 0, WRITES},
-                                        {"sync-share", required_argument, 0, SYNCS},
-                                        {"weight", required_argument, 0, WEIGHT},
-                                        {"bytes", no_argument, 0, BYTES},
-                                        {"to", required_argument, 0, 't'},
-                                        {"output", required_argument, 0, 'o'},
-                                        {"help", no_argument, 0, 'h'},
-                                        {0, 0, 0, 0}};
+static const struct option options[] = { { "shape", required_argument, 0, SHAPE },
+                                         { "seed", required_argument, 0, SEED },
+                                         { "length", required_argument, 0, LENGTH },
+                                         { "threads", required_argument, 0, THREADS },
+                                         { "locks", required_argument, 0, LOCKS },
+                                         { "variables", required_argument, 0, VARIABLES },
+                                         { "sites", required_argument, 0, SITES },
+                                         { "locality", required_argument, 0, LOCALITY },
+                                         { "reuse", required_argument, 0, REUSE },
+                                         { "sharing", required_argument, 0, SHARING },
+                                         { "race-rate", required_argument, 0, RACES },
+                                         { "write-share", required_argument, 0, WRITES },
+                                         { "sync-share", required_argument, 0, SYNCS },
+                                         { "weight", required_argument, 0, WEIGHT },
+                                         { "bytes", no_argument, 0, BYTES },
+                                         { "to", required_argument, 0, 't' },
+                                         { "output", required_argument, 0, 'o' },
+                                         { "help", no_argument, 0, 'h' },
+                                         { 0, 0, 0, 0 } };
 
 static bool parse_chance(const char *text, double *chance)
 {
@@ -201,7 +217,7 @@ int rf_trace_generate(int argc, char **argv)
         return rf_trace_complain("trace generate: unexpected '%s'; try 'redflag trace generate --help'", argv[optind]);
 
     char *error = NULL;
-    struct output output = {.writer = rf_writer_open(path, to, &error), .length = generate.length};
+    struct output output = { .writer = rf_writer_open(path, to, &error), .length = generate.length };
     if (!output.writer) {
         rf_trace_complain("%s", error);
         free(error);

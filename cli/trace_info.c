@@ -119,8 +119,9 @@ static void print_json(const struct census *census, const struct rf_reader *read
 
 int rf_trace_info(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"format", required_argument, 0, 'f'}, {"help", no_argument, 0, 'h'}, {0, 0, 0, 0}};
+    static const struct option options[] = { { "format", required_argument, 0, 'f' },
+                                             { "help", no_argument, 0, 'h' },
+                                             { 0, 0, 0, 0 } };
     bool json = false;
     optind = 0;
     opterr = 0;
@@ -143,7 +144,7 @@ int rf_trace_info(int argc, char **argv)
     struct rf_reader *reader = rf_trace_open("info", argc, argv, RF_FORMAT_AUTO);
     if (!reader)
         return RF_EXIT_USAGE;
-    struct census census = {0};
+    struct census census = { 0 };
     struct rf_chunk *chunk = rf_chunk_new();
     struct rf_batch batch;
     struct rf_progress progress;

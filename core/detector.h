@@ -45,19 +45,19 @@ enum rf_transactions {
 };
 
 struct rf_options {
-    bool volatile_as_lock;             /* AccuLock, section 3.1: volatile accesses do not order */
+    bool volatile_as_lock; /* AccuLock, section 3.1: volatile accesses do not order */
     enum rf_transactions transactions;
-    uint32_t slot_limit, time_limit;   /* of narrow epochs; 0: as many as fit. Tests make them tiny */
-    double rate;                       /* pacer: -1 takes the periods from the trace */
-    uint64_t seed;                     /* of every random choice */
-    uint32_t period;                   /* pacer: events a sampling decision lasts */
-    uint32_t burst;                    /* literace: accesses a burst lasts */
-    uint32_t event_list;               /* goldilocks: the event list is trimmed above this length; 0: the default */
-    bool eager;                        /* goldilocks: Figure 5 as it stands, for tests */
-    bool full;                         /* litehb: FullHB, which always tracks */
-    uint32_t (*site_class)(void *, uint32_t site); /* litehb: bit 0: the first of the pair, bit 1: the second */
+    uint32_t slot_limit, time_limit; /* of narrow epochs; 0: as many as fit. Tests make them tiny */
+    double rate;                     /* pacer: -1 takes the periods from the trace */
+    uint64_t seed;                   /* of every random choice */
+    uint32_t period;                 /* pacer: events a sampling decision lasts */
+    uint32_t burst;                  /* literace: accesses a burst lasts */
+    uint32_t event_list;             /* goldilocks: the event list is trimmed above this length; 0: the default */
+    bool eager;                      /* goldilocks: Figure 5 as it stands, for tests */
+    bool full;                       /* litehb: FullHB, which always tracks */
+    uint32_t (*site_class)(void *, uint32_t site);  /* litehb: bit 0: the first of the pair, bit 1: the second */
     uint32_t (*function_of)(void *, uint32_t site); /* literace: the function that a site belongs to */
-    void *names;                       /* what the two are called with */
+    void *names;                                    /* what the two are called with */
 };
 
 /* The address of a SAMPLE_BEGIN or SAMPLE_END that the sampler made; those of a trace have 0. */
@@ -67,9 +67,9 @@ struct rf_options {
 struct rf_side {
     uint32_t thread; /* an index; RF_UNKNOWN if the detector does not keep it */
     uint32_t note;
-    bool known;      /* the note is meaningful */
+    bool known; /* the note is meaningful */
     bool writes;
-    bool predictive; /* the two did not race in this execution as far as happens-before says; they may in another */
+    bool predictive;  /* the two did not race in this execution as far as happens-before says; they may in another */
     rf_lockset locks; /* held at that access; RF_ALL_LOCKS if not kept */
 };
 

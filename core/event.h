@@ -46,7 +46,7 @@ static inline const char *rf_op_text(enum rf_op op)
     return texts[op];
 }
 
-#define RF_GRANULE 8u                       /* bytes that one cell of the shadow stands for */
+#define RF_GRANULE 8u                         /* bytes that one cell of the shadow stands for */
 #define RF_MAX_SIZE ((1u << 24) - RF_GRANULE) /* larger ranges are several events with one number */
 
 struct rf_event {
@@ -81,7 +81,8 @@ static inline bool rf_event_is_whole_access(const struct rf_event *event)
     return (word & ~((uint32_t)RF_WRITE << 24)) == (RF_GRANULE | (uint32_t)RF_READ << 24);
 }
 
-_Static_assert(RF_READ == 0 && RF_WRITE == 1 && sizeof(struct rf_event) == 24, "rf_event_is_whole_access() is made for this");
+_Static_assert(RF_READ == 0 && RF_WRITE == 1 && sizeof(struct rf_event) == 24,
+               "rf_event_is_whole_access() is made for this");
 
 static inline bool rf_op_writes(enum rf_op op)
 {

@@ -29,9 +29,9 @@ struct rf_locksets {
     struct rf_memory *memory;
     struct rf_lockset_entry *sets;
     uint32_t count, cap;
-    struct rf_map by_hash;    /* hash of the members -> first set of the chain */
-    struct rf_map locks;      /* key of a lock -> its number */
-    uint64_t *keys;           /* and back */
+    struct rf_map by_hash; /* hash of the members -> first set of the chain */
+    struct rf_map locks;   /* key of a lock -> its number */
+    uint64_t *keys;        /* and back */
     uint32_t lock_count, key_cap;
     struct {
         rf_lockset a, b, result;
@@ -183,7 +183,7 @@ static inline bool rf_lockset_subset(struct rf_locksets *table, rf_lockset a, rf
 struct rf_held {
     struct {
         uint32_t lock, writes, reads; /* how often, by mode */
-    } *locks;
+    } * locks;
     uint32_t count, cap;
     rf_lockset any, exclusive;
 };

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RF_SMALL 512u          /* up to here classes are multiples of 16; above, four to a power of two */
-#define RF_PIECE (1u << 18)    /* what is asked of the driver at a time */
+#define RF_SMALL 512u       /* up to here classes are multiples of 16; above, four to a power of two */
+#define RF_PIECE (1u << 18) /* what is asked of the driver at a time */
 #define RF_CLASSES (RF_SMALL / 16 + 1 + 4 * 8)
 
 struct rf_memory {

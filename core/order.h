@@ -278,7 +278,8 @@ static inline void rf_order_join(struct rf_order *order, struct rf_thread *threa
     if (!child->joined && child != thread) {
         child->joined = true;
         order->slots[child->slot].last = child->clock.times[child->slot];
-        order->idle = rf_grow(order->engine->memory, order->idle, &order->idle_cap, order->idle_count + 1, sizeof *order->idle);
+        order->idle =
+            rf_grow(order->engine->memory, order->idle, &order->idle_cap, order->idle_count + 1, sizeof *order->idle);
         order->idle[order->idle_count++] = child->slot;
     }
     if (order->tick_acquires)

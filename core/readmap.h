@@ -60,7 +60,7 @@ struct rf_readmaps {
 
 static inline void rf_readmaps_init(struct rf_readmaps *all, struct rf_memory *memory)
 {
-    *all = (struct rf_readmaps){.memory = memory};
+    *all = (struct rf_readmaps){ .memory = memory };
 }
 
 static inline union rf_readmap *rf_readmap_at(const struct rf_readmaps *all, uint32_t map)
@@ -114,8 +114,8 @@ static inline struct rf_last_read rf_readmap_read(const union rf_readmap *m, con
     if (rf_reads_in_table(reads))
         return m->many.reads[place];
     uint32_t epoch = m->few.epochs[place];
-    return (struct rf_last_read){rf_epoch_make(epoch >> RF_FEW_TIME_BITS, epoch & ((1u << RF_FEW_TIME_BITS) - 1)),
-                                 m->few.notes[place], reads->locks};
+    return (struct rf_last_read){ rf_epoch_make(epoch >> RF_FEW_TIME_BITS, epoch & ((1u << RF_FEW_TIME_BITS) - 1)),
+                                  m->few.notes[place], reads->locks };
 }
 
 /* The first entry that does not happen before the clock, its epoch 0 if all do. *from: where to begin, and then to go on. */
@@ -127,7 +127,7 @@ static inline struct rf_last_read rf_readmap_unordered(const union rf_readmap *m
         if (read.epoch && !rf_epoch_leq(read.epoch, clock))
             return read;
     }
-    return (struct rf_last_read){0};
+    return (struct rf_last_read){ 0 };
 }
 
 /* In a table: the place of the entry between the two epochs, which are of one slot, or the free place where it belongs. */
@@ -143,7 +143,7 @@ static inline struct rf_last_read *rf_read_table_place(const struct rf_read_tabl
 static __attribute__((noinline, unused)) void rf_readmap_rehash(struct rf_readmaps *all, union rf_readmap *m,
                                                                 struct rf_reads *reads, uint32_t cap)
 {
-    struct rf_read_table table = {0, cap, rf_alloc(all->memory, cap * sizeof *table.reads)};
+    struct rf_read_table table = { 0, cap, rf_alloc(all->memory, cap * sizeof *table.reads) };
     for (uint32_t i = 0; i < rf_readmap_places(m, reads); i++) {
         struct rf_last_read read = rf_readmap_read(m, reads, i);
         if (!read.epoch)
@@ -201,7 +201,7 @@ static inline enum rf_readmap_change rf_readmap_put(struct rf_readmaps *all, uin
         }
         rf_readmap_rehash(all, m, reads, 2 * RF_FEW_READERS);
     }
-    return rf_readmap_put_in_table(all, m, reads, first, (struct rf_last_read){now, note, locks});
+    return rf_readmap_put_in_table(all, m, reads, first, (struct rf_last_read){ now, note, locks });
 }
 
 /* Takes out the entry between two epochs of one slot, if there is one. */

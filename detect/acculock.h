@@ -149,11 +149,11 @@ static inline void al_widened(struct al *d)
 
 static inline void al_widen(struct alw_cell *wide, const struct al_cell *narrow)
 {
-    *wide = (struct alw_cell){.w = al_wide_of(narrow->w),
-                              .r = narrow->r >> 31 ? RF_TAG | (narrow->r & INT32_MAX) : al_wide_of(narrow->r),
-                              .w_note = narrow->w_note,
-                              .w_locks = narrow->w_locks,
-                              .reads = narrow->reads};
+    *wide = (struct alw_cell){ .w = al_wide_of(narrow->w),
+                               .r = narrow->r >> 31 ? RF_TAG | (narrow->r & INT32_MAX) : al_wide_of(narrow->r),
+                               .w_note = narrow->w_note,
+                               .w_locks = narrow->w_locks,
+                               .reads = narrow->reads };
 }
 
 static inline const struct rf_locksets *al_locksets(const struct al *d)

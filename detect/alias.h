@@ -88,10 +88,12 @@ static inline bool al_meet(struct al *d, const struct al_cell *cell, uint32_t th
         if (!((key | entry->key) & 1) || entry->thread[other] == RF_UNKNOWN ||
             !al_new_pair(d, (uint32_t)(key >> 1), (uint32_t)(entry->key >> 1)))
             continue;
-        d->engine.first = (struct rf_side){
-            .thread = entry->thread[other], .note = entry->note[other], .known = true, .writes = entry->key & 1,
-            .predictive = true, .locks = RF_ALL_LOCKS
-        };
+        d->engine.first = (struct rf_side){ .thread = entry->thread[other],
+                                            .note = entry->note[other],
+                                            .known = true,
+                                            .writes = entry->key & 1,
+                                            .predictive = true,
+                                            .locks = RF_ALL_LOCKS };
         return true;
     }
     return false;

@@ -225,8 +225,8 @@ static inline bool gl_races_with_read(struct gl *d, struct gl_thread *t, struct 
 static __attribute__((noinline, unused)) bool gl_write_new(struct gl *d, struct gl_thread *t, struct gl_cell *cell,
                                                            uint32_t note)
 {
-    bool race = cell->write && !gl_check_happens_before(d, &cell->write, t) &&
-                gl_race(d, cell->write, cell->write_note, true);
+    bool race =
+        cell->write && !gl_check_happens_before(d, &cell->write, t) && gl_race(d, cell->write, cell->write_note, true);
     race = race || gl_races_with_read(d, t, cell);
     uint32_t info = gl_info_now(d, t);
     gl_forget_reads(d, cell);

@@ -24,12 +24,12 @@
 
 #include "core/detector.h"
 
-#ifndef GL_SEGMENT         /* tests make these three tiny */
-#define GL_SEGMENT 512u    /* events in a segment */
-#define GL_NEAR 16u        /* events of each thread that the last short circuit looks at */
-#define GL_WORTH 32u       /* events applied, from which on the result is kept */
+#ifndef GL_SEGMENT      /* tests make these three tiny */
+#define GL_SEGMENT 512u /* events in a segment */
+#define GL_NEAR 16u     /* events of each thread that the last short circuit looks at */
+#define GL_WORTH 32u    /* events applied, from which on the result is kept */
 #endif
-#define GL_LIMIT 1000000u  /* section 5.4 */
+#define GL_LIMIT 1000000u     /* section 5.4 */
 #define GL_NO_INFO UINT32_MAX /* of a thread that has not accessed anything since its last event */
 #define GL_NOBODY UINT32_MAX
 
@@ -59,7 +59,7 @@ struct gl_info {
     uint32_t forward;          /* merged into this one */
     uint8_t rank;              /* how high the tree of infos merged into this one can be */
     bool xact;
-    bool blurred;              /* any and exclusive are those of one of the merged infos */
+    bool blurred; /* any and exclusive are those of one of the merged infos */
 };
 
 struct gl_segment {
@@ -103,7 +103,7 @@ struct gl {
     uint64_t head, tail, limit; /* positions of the first event and of the next one */
     struct gl_segment *segments;
     uint32_t segment_count, segment_cap;
-    uint64_t base; /* the number of segments[0] */
+    uint64_t base;         /* the number of segments[0] */
     struct gl_info *infos; /* [0] is not used */
     uint32_t info_count, info_cap, unused_infos;
     uint32_t *work, work_cap; /* the elements marked, or the elements with bits */
@@ -206,8 +206,8 @@ static inline void gl_discard_to(struct gl *d, uint64_t to)
     d->counts.discarded += to - d->head;
     d->head = to;
     while (d->forgotten_count && d->forgotten[d->forgotten_first].pos < to) {
-        d->unused_elements = rf_grow(d->engine.memory, d->unused_elements, &d->unused_cap, d->unused_count + 1,
-                                     sizeof *d->unused_elements);
+        d->unused_elements =
+            rf_grow(d->engine.memory, d->unused_elements, &d->unused_cap, d->unused_count + 1, sizeof *d->unused_elements);
         d->unused_elements[d->unused_count++] = d->forgotten[d->forgotten_first++].element;
         d->forgotten_count--;
     }
@@ -236,8 +236,12 @@ static __attribute__((noinline, unused)) uint32_t gl_info_new(struct gl *d, stru
         index = d->info_count++;
         d->infos = rf_grow(d->engine.memory, d->infos, &d->info_cap, d->info_count, sizeof *d->infos);
     }
-    d->infos[index] = (struct gl_info){ .pos = d->tail, .owner = t->index, .references = 1, .xact = t->xact,
-                                        .any = t->held.any, .exclusive = t->held.exclusive };
+    d->infos[index] = (struct gl_info){ .pos = d->tail,
+                                        .owner = t->index,
+                                        .references = 1,
+                                        .xact = t->xact,
+                                        .any = t->held.any,
+                                        .exclusive = t->held.exclusive };
     gl_link(d, index);
     return t->info = index;
 }

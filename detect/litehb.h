@@ -43,8 +43,8 @@ struct lh_cell {
 
 struct lh_thread {
     struct rf_thread base;
-    bool counted;     /* among the threads that may still act */
-    uint64_t caught;  /* up with all instances up to this one */
+    bool counted;    /* among the threads that may still act */
+    uint64_t caught; /* up with all instances up to this one */
 };
 
 struct lh {
@@ -242,10 +242,11 @@ static inline bool lh_check(struct lh *d, const struct lh_thread *t, const struc
     }
     if (!last)
         return false;
-    d->engine.first = (struct rf_side){
-        .thread = rf_order_owner(&d->order, rf_epoch_make(last->slot, last->time)), .note = last->note, .known = true,
-        .writes = last->writes, .locks = RF_ALL_LOCKS
-    };
+    d->engine.first = (struct rf_side){ .thread = rf_order_owner(&d->order, rf_epoch_make(last->slot, last->time)),
+                                        .note = last->note,
+                                        .known = true,
+                                        .writes = last->writes,
+                                        .locks = RF_ALL_LOCKS };
     return true;
 }
 
@@ -258,10 +259,12 @@ static inline void lh_record(struct lh *d, const struct lh_thread *t, struct lh_
         i++;
     if (i == cell->count)
         cell->entries = rf_grow(d->engine.memory, cell->entries, &cell->cap, ++cell->count, sizeof *cell->entries);
-    cell->entries[i] = (struct lh_entry){
-        .slot = t->base.slot, .time = rf_epoch_time(t->base.epoch), .note = note, .stretch = d->stretch, .writes = write,
-        .transactional = transactional
-    };
+    cell->entries[i] = (struct lh_entry){ .slot = t->base.slot,
+                                          .time = rf_epoch_time(t->base.epoch),
+                                          .note = note,
+                                          .stretch = d->stretch,
+                                          .writes = write,
+                                          .transactional = transactional };
 }
 
 static __attribute__((noinline, unused)) bool lh_access(struct lh *d, struct lh_thread *t, struct lh_cell *cell,

@@ -29,9 +29,9 @@ static int by_event(const void *a, const void *b)
 /* Is `next` the continuation of `race`: the same two accesses, on the bytes that follow? */
 static bool continues(const struct rf_race *race, const struct rf_race *next)
 {
-    return next->addr < RF_NAMED_BASE && next->addr == race->addr + race->size && next->second.number == race->second.number &&
-           next->second.op == race->second.op && next->first.number == race->first.number && race->first.number &&
-           next->first.thread == race->first.thread;
+    return next->addr < RF_NAMED_BASE && next->addr == race->addr + race->size &&
+           next->second.number == race->second.number && next->second.op == race->second.op &&
+           next->first.number == race->first.number && race->first.number && next->first.thread == race->first.thread;
 }
 
 /* Takes the races of all workers over, in the order of the trace; one access that spans several cells is one race. */

@@ -11,7 +11,7 @@ struct rf_plan {
     struct rf_options options;
     bool all_races;
     unsigned jobs;
-    const char *pair[2];          /* litehb: names of the two sites, or NULL */
+    const char *pair[2]; /* litehb: names of the two sites, or NULL */
     enum rf_trace_format format;
     void (*progress)(void *context, const struct rf_reader *reader, uint64_t events); /* now and then, or NULL */
     void *progress_context;

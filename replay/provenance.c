@@ -65,7 +65,8 @@ bool rf_provenance(struct rf_reader *reader, struct rf_report *report)
         struct rf_races *races = &report->results[r].races;
         for (size_t i = 0; i < races->count; i++)
             if (races->list[i].first.number)
-                search.wanted[search.count++] = (struct wanted){ .number = races->list[i].first.number, .race = &races->list[i] };
+                search.wanted[search.count++] =
+                    (struct wanted){ .number = races->list[i].first.number, .race = &races->list[i] };
     }
     uint64_t *numbers = rf_resize(NULL, search.count * sizeof *numbers);
     bool readable = true;

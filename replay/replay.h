@@ -34,8 +34,8 @@ struct rf_replay {
     struct rf_options options;
     struct rf_memory memory;
     struct rf_shadow shadow;
-    void *state; /* of the detector */
-    bool wide;   /* its cells have their wide form */
+    void *state;       /* of the detector */
+    bool wide;         /* its cells have their wide form */
     bool commit_begun; /* the next event is a COMMIT whose beginning was seen before cells were widened */
     bool all_races;
     uint32_t shard, shards;

@@ -80,10 +80,10 @@ void rf_sites_update(struct rf_sites *sites, const struct rf_reader *reader)
             *block = rf_zeroed(RF_SITE_BLOCK, sizeof **block);
         const char *name = rf_reader_site(reader, site);
         const char *colon = strrchr(name, ':'); /* FILE:FUNCTION:LINE or FILE:LINE: all but the line */
-        (*block)[site % RF_SITE_BLOCK] = (struct rf_site_info){
-            .function = function_number(sites, name, colon ? (size_t)(colon - name) : strlen(name)),
-            .class = (matches(name, sites->pair[0]) ? 1u : 0) | (matches(name, sites->pair[1]) ? 2u : 0)
-        };
+        (*block)[site % RF_SITE_BLOCK] =
+            (struct rf_site_info){ .function = function_number(sites, name, colon ? (size_t)(colon - name) : strlen(name)),
+                                   .class =
+                                       (matches(name, sites->pair[0]) ? 1u : 0) | (matches(name, sites->pair[1]) ? 2u : 0) };
     }
 }
 

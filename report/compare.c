@@ -135,14 +135,16 @@ static void table(FILE *out, const struct rf_report *report, const struct border
 {
     struct comparison comparison = compare(report);
     char speed[16];
-    fprintf(out, "%s%-12s%s%8s%s%10s%s%7s%s%10s%s%15s%s\n", borders->left, "detector", borders->between, "races", borders->between,
-            "variables", borders->between, "sites", borders->between, "events/s", borders->between, "bytes/variable", borders->right);
+    fprintf(out, "%s%-12s%s%8s%s%10s%s%7s%s%10s%s%15s%s\n", borders->left, "detector", borders->between, "races",
+            borders->between, "variables", borders->between, "sites", borders->between, "events/s", borders->between,
+            "bytes/variable", borders->right);
     rule(out, borders, 6);
     for (size_t i = 0; i < comparison.count; i++) {
         const struct column *column = &comparison.columns[i];
-        fprintf(out, "%s%-12s%s%8zu%s%10zu%s%7zu%s%10s%s%15.1f%s\n", borders->left, report->results[i].detector, borders->between,
-                report->results[i].races.count, borders->between, column->variable_count, borders->between, column->sites,
-                borders->between, scaled(column->speed, speed), borders->between, column->bytes, borders->right);
+        fprintf(out, "%s%-12s%s%8zu%s%10zu%s%7zu%s%10s%s%15.1f%s\n", borders->left, report->results[i].detector,
+                borders->between, report->results[i].races.count, borders->between, column->variable_count, borders->between,
+                column->sites, borders->between, scaled(column->speed, speed), borders->between, column->bytes,
+                borders->right);
     }
     /* Letters stand for the columns: fifteen names would not fit a terminal. */
     fputs("\nRacy variables that the row reports and the column does not:\n\n", out);

@@ -4,11 +4,16 @@
 /* Length of the well-formed UTF-8 sequence at p, 0 if there is none: names in traces are arbitrary bytes, JSON is not. */
 static unsigned utf8_length(const unsigned char *p)
 {
-    unsigned length = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+    unsigned length = *p < 0x80                 ? 1
+                      : *p >= 0xc2 && *p < 0xe0 ? 2
+                      : *p >= 0xe0 && *p < 0xf0 ? 3
+                      : *p >= 0xf0 && *p < 0xf5 ? 4
+                                                : 0;
     for (unsigned i = 1; i < length; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;
-    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] >= 0xa0) || (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] >= 0x90))
+    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] >= 0xa0) || (*p == 0xf0 && p[1] < 0x90) ||
+        (*p == 0xf4 && p[1] >= 0x90))
         return 0;
     return length;
 }

@@ -19,7 +19,7 @@ static uint64_t now(void)
 
 void rf_progress_begin(struct rf_progress *progress, const char *what)
 {
-    *progress = (struct rf_progress){.what = what, .terminal = isatty(STDERR_FILENO) == 1};
+    *progress = (struct rf_progress){ .what = what, .terminal = isatty(STDERR_FILENO) == 1 };
     if (!progress->terminal)
         return;
     progress->started = now();

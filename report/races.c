@@ -8,7 +8,8 @@
 const char *rf_race_kind(const struct rf_race *race)
 {
     bool first = rf_op_writes(race->first.op), second = rf_op_writes(race->second.op);
-    if (!race->first.number && race->first.thread == RF_UNKNOWN) /* a breach of the discipline, with nobody on the other side */
+    if (!race->first.number &&
+        race->first.thread == RF_UNKNOWN) /* a breach of the discipline, with nobody on the other side */
         return second ? "unprotected-write" : "unprotected-read";
     return first ? second ? "write-write" : "write-read" : second ? "read-write" : "read-read";
 }
@@ -89,7 +90,8 @@ void rf_report_text(FILE *out, const struct rf_report *report, bool statistics)
     }
 }
 
-static void access_json(struct rf_json *json, const struct rf_namer *names, const char *key, const struct rf_race_access *access)
+static void access_json(struct rf_json *json, const struct rf_namer *names, const char *key,
+                        const struct rf_race_access *access)
 {
     char buffer[32];
     rf_json_open(json, key, '{');

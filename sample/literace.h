@@ -27,7 +27,7 @@ struct literace {
     struct rf_engine *engine;
     uint64_t random;
     uint32_t burst;
-    struct rf_map paces; /* thread and function -> struct lr_pace * */
+    struct rf_map paces;   /* thread and function -> struct lr_pace * */
     uint32_t thread, site; /* of the last access, */
     struct lr_pace *last;  /* and its pace: most accesses are like the one before */
     uint64_t seen, looked;

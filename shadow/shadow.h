@@ -106,8 +106,9 @@ static inline char *rf_parts_cells(uintptr_t parts)
 }
 
 /* Splits a granule, or its halves further, into `count` parts (2 or 8). Returns the tagged parts. */
-static __attribute__((noinline, unused)) uintptr_t rf_shadow_split(struct rf_shadow *shadow, struct rf_page *page, unsigned index,
-                                                                   unsigned count, rf_cell_copy_fn *copy, void *detector)
+static __attribute__((noinline, unused)) uintptr_t rf_shadow_split(struct rf_shadow *shadow, struct rf_page *page,
+                                                                   unsigned index, unsigned count, rf_cell_copy_fn *copy,
+                                                                   void *detector)
 {
     if (!page->split) {
         page->split = rf_alloc(shadow->memory, RF_PAGE_CELLS * sizeof *page->split);
@@ -138,8 +139,8 @@ static __attribute__((noinline, unused)) uintptr_t rf_shadow_split(struct rf_sha
 /* The cells that an access covers, for one that is not a whole unsplit granule. */
 struct rf_cells {
     char *first;
-    unsigned count;  /* cells, one after the other */
-    unsigned width;  /* bytes that each stands for */
+    unsigned count; /* cells, one after the other */
+    unsigned width; /* bytes that each stands for */
 };
 
 static inline struct rf_cells rf_shadow_parts(struct rf_shadow *shadow, struct rf_page *page, uint64_t addr, unsigned size,

@@ -74,7 +74,7 @@ void rf_blocks_free(struct rf_blocks *blocks)
 static struct rf_block *new_block(struct rf_blocks *blocks, uint64_t start, uint64_t end, bool freed)
 {
     struct rf_block *block = rf_resize(NULL, sizeof *block);
-    *block = (struct rf_block){.start = start, .end = end, .freed = freed, .priority = rf_random_next(&blocks->random)};
+    *block = (struct rf_block){ .start = start, .end = end, .freed = freed, .priority = rf_random_next(&blocks->random) };
     return block;
 }
 

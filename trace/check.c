@@ -46,7 +46,7 @@ struct rf_check {
 struct rf_check *rf_check_new(rf_violation_fn *report, void *context)
 {
     struct rf_check *check = rf_resize(NULL, sizeof *check);
-    *check = (struct rf_check){.report = report, .context = context};
+    *check = (struct rf_check){ .report = report, .context = context };
     return check;
 }
 
@@ -81,7 +81,7 @@ static struct actor *actor_of(struct rf_check *check, uint32_t thread)
     if (thread >= known) {
         check->actors = rf_reserve(check->actors, &check->actors_capacity, (size_t)thread + 1, sizeof *check->actors);
         for (size_t i = known; i < check->actors_capacity; i++)
-            check->actors[i] = (struct actor){.performer = NOBODY};
+            check->actors[i] = (struct actor){ .performer = NOBODY };
     }
     return &check->actors[thread];
 }
@@ -92,7 +92,7 @@ static struct lock *lock_of(struct rf_check *check, uint64_t addr)
     uint32_t index = rf_map_add(&check->lock_index, addr);
     if (index == known) {
         check->locks = rf_reserve(check->locks, &check->locks_capacity, known + 1, sizeof *check->locks);
-        check->locks[index] = (struct lock){0};
+        check->locks[index] = (struct lock){ 0 };
     }
     return &check->locks[index];
 }
@@ -125,7 +125,7 @@ static void acquire(struct rf_check *check, const struct rf_event *event, uint32
     if (!hold) {
         lock->holds = rf_reserve(lock->holds, &lock->capacity, lock->count + 1, sizeof *lock->holds);
         hold = &lock->holds[lock->count++];
-        *hold = (struct hold){.thread = thread};
+        *hold = (struct hold){ .thread = thread };
     }
     if (write)
         hold->writes++;

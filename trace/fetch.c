@@ -49,13 +49,13 @@ static bool refill(struct rf_reader *reader)
 
 enum rf_trace_status rf_text_fetch(struct rf_reader *reader, struct rf_chunk *chunk)
 {
-    struct rf_std_parser parser = {.tables = &reader->tables,
-                                   .line = reader->text_line,
-                                   .seen = reader->text_seen,
-                                   .last_thread = reader->text_thread,
-                                   .events = chunk->events,
-                                   .capacity = chunk->capacity};
-    rf_marks_add(&reader->marks, (struct rf_mark){parser.line, rf_reader_position(reader), parser.seen});
+    struct rf_std_parser parser = { .tables = &reader->tables,
+                                    .line = reader->text_line,
+                                    .seen = reader->text_seen,
+                                    .last_thread = reader->text_thread,
+                                    .events = chunk->events,
+                                    .capacity = chunk->capacity };
+    rf_marks_add(&reader->marks, (struct rf_mark){ parser.line, rf_reader_position(reader), parser.seen });
     while (reader->text || refill(reader)) {
         parser.zeros = reader->text_zeros;
         reader->text_start += rf_std_parse(&parser, reader->text + reader->text_start, reader->text_end - reader->text_start,
@@ -82,7 +82,7 @@ enum rf_trace_status rf_text_fetch(struct rf_reader *reader, struct rf_chunk *ch
         return reader->over;
     /* The numbers of a batch are lines no later than the last one parsed, and there are fewer than 2^32 in it. */
     uint64_t base = parser.line - (uint32_t)((uint32_t)parser.line - parser.events[0].number);
-    chunk->ready = (struct rf_batch){parser.events, parser.count, base, parser.ops};
+    chunk->ready = (struct rf_batch){ parser.events, parser.count, base, parser.ops };
     return RF_TRACE_MORE;
 }
 
@@ -221,11 +221,11 @@ enum rf_trace_status rf_binary_fetch(struct rf_reader *reader, struct rf_chunk *
         }
         if (header.first < reader->last_number)
             return stop_at(reader, offset, "event numbers decrease");
-        rf_marks_add(&reader->marks, (struct rf_mark){header.first, offset, 0});
+        rf_marks_add(&reader->marks, (struct rf_mark){ header.first, offset, 0 });
         chunk->is_text = false;
         chunk->offset = offset;
         chunk->before = reader->events;
-        chunk->limits = (struct rf_rft_limits){rf_reader_threads(reader), rf_reader_sites(reader)};
+        chunk->limits = (struct rf_rft_limits){ rf_reader_threads(reader), rf_reader_sites(reader) };
         reader->last_number = header.first + header.span;
         reader->events += header.events;
         return RF_TRACE_MORE;
@@ -239,7 +239,7 @@ bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, str
         *batch = chunk->ready;
         return true;
     }
-    *batch = (struct rf_batch){.base = chunk->header.first};
+    *batch = (struct rf_batch){ .base = chunk->header.first };
     chunk->flaw = rf_chunk_unpack(chunk);
     if (chunk->flaw)
         return false;
@@ -249,6 +249,6 @@ bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, str
                                 &chunk->threads_capacity);
     if (chunk->flaw)
         return false;
-    *batch = (struct rf_batch){chunk->events, chunk->header.events, chunk->header.first, ops};
+    *batch = (struct rf_batch){ chunk->events, chunk->header.events, chunk->header.first, ops };
     return true;
 }

@@ -50,12 +50,12 @@ struct program {
 
 static void emit(struct program *program, uint32_t thread, enum rf_op op, uint64_t addr, uint32_t size, uint32_t site)
 {
-    struct rf_event event = {.addr = addr,
-                             .thread = thread,
-                             .site = site,
-                             .number = (uint32_t)++program->number,
-                             .size = size & 0xffffffu,
-                             .op = (uint32_t)op & 0xffu};
+    struct rf_event event = { .addr = addr,
+                              .thread = thread,
+                              .site = site,
+                              .number = (uint32_t)++program->number,
+                              .size = size & 0xffffffu,
+                              .op = (uint32_t)op & 0xffu };
     program->emit(program->context, program->number, &event);
 }
 
@@ -158,7 +158,7 @@ static uint64_t at_least(uint64_t value, uint64_t least)
 void rf_generate_program(const struct rf_generate_options *options, rf_emit_fn *emitter, void *context)
 {
     uint32_t threads = (uint32_t)at_least(options->threads, 1);
-    struct program program = {.options = options, .emit = emitter, .context = context};
+    struct program program = { .options = options, .emit = emitter, .context = context };
     rf_random_seed(&program.random, options->seed);
     program.walkers = rf_zeroed(threads, sizeof *program.walkers);
     program.lock_taken = rf_zeroed(options->locks, sizeof *program.lock_taken);
@@ -213,24 +213,25 @@ void rf_generate(const struct rf_generate_options *options, rf_emit_fn *emitter,
 void rf_generate_defaults(struct rf_generate_options *options, enum rf_shape shape)
 {
     bool program = shape == RF_SHAPE_PROGRAM;
-    *options = (struct rf_generate_options){.shape = shape,
-                                            .seed = 1,
-                                            .length = program ? 1000000 : 100,
-                                            .threads = program ? 8 : 4,
-                                            .locks = program ? 64 : 2,
-                                            .variables = program ? 1u << 20 : 4,
-                                            .sites = program ? 400 : 8,
-                                            .locality = 0.9,
-                                            .reuse = 0.7,
-                                            .sharing = 0.1,
-                                            .race_rate = 0,
-                                            .write_share = 0.25,
-                                            .sync_share = 0.01};
+    *options = (struct rf_generate_options){ .shape = shape,
+                                             .seed = 1,
+                                             .length = program ? 1000000 : 100,
+                                             .threads = program ? 8 : 4,
+                                             .locks = program ? 64 : 2,
+                                             .variables = program ? 1u << 20 : 4,
+                                             .sites = program ? 400 : 8,
+                                             .locality = 0.9,
+                                             .reuse = 0.7,
+                                             .sharing = 0.1,
+                                             .race_rate = 0,
+                                             .write_share = 0.25,
+                                             .sync_share = 0.01 };
     static const unsigned weights[RF_OP_COUNT] = {
         [RF_READ] = 30,        [RF_WRITE] = 20,       [RF_ACQUIRE] = 12,   [RF_RELEASE] = 14,      [RF_READ_ACQUIRE] = 3,
         [RF_READ_RELEASE] = 4, [RF_FORK] = 4,         [RF_JOIN] = 2,       [RF_VOLATILE_READ] = 3, [RF_VOLATILE_WRITE] = 3,
         [RF_SIGNAL] = 2,       [RF_WAIT] = 2,         [RF_BARRIER] = 2,    [RF_ALLOC] = 1,         [RF_FREE] = 1,
-        [RF_COMMIT] = 2,       [RF_SAMPLE_BEGIN] = 0, [RF_SAMPLE_END] = 0, [RF_COPY] = 1,          [RF_IDENTITY] = 0};
+        [RF_COMMIT] = 2,       [RF_SAMPLE_BEGIN] = 0, [RF_SAMPLE_END] = 0, [RF_COPY] = 1,          [RF_IDENTITY] = 0
+    };
     memcpy(options->weights, weights, sizeof weights);
 }
 

@@ -253,7 +253,7 @@ static uint32_t clamp(uint32_t value, uint32_t most)
 
 void rf_generate_random(const struct rf_generate_options *options, rf_emit_fn *emitter, void *context)
 {
-    struct world world = {.options = options, .emit = emitter, .context = context};
+    struct world world = { .options = options, .emit = emitter, .context = context };
     rf_random_seed(&world.random, options->seed);
     world.threads = clamp(options->threads, RF_RANDOM_MAX);
     world.objects = clamp(options->locks, RF_RANDOM_MAX);
@@ -278,7 +278,7 @@ void rf_generate_random(const struct rf_generate_options *options, rf_emit_fn *e
         while (pick >= options->weights[op])
             pick -= options->weights[op++];
         uint32_t self = world.performer[thread];
-        struct rf_event event = {.thread = thread, .site = options->sites ? 1 + draw(&world, options->sites) : 0};
+        struct rf_event event = { .thread = thread, .site = options->sites ? 1 + draw(&world, options->sites) : 0 };
         world.number++;
         if ((world.alive & bit(self)) && try_event(&world, event, (enum rf_op)op, self)) {
             failures = 0;

@@ -30,7 +30,7 @@ static int open_spool(void)
 bool rf_input_open(struct rf_input *input, const char *path)
 {
     bool standard = strcmp(path, "-") == 0;
-    *input = (struct rf_input){.path = standard ? "standard input" : path, .fd = -1, .spool = -1};
+    *input = (struct rf_input){ .path = standard ? "standard input" : path, .fd = -1, .spool = -1 };
     input->fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
     if (input->fd < 0 || fstat(input->fd, &status) != 0)
@@ -50,7 +50,7 @@ bool rf_input_open(struct rf_input *input, const char *path)
 
 void rf_input_open_memory(struct rf_input *input, const void *bytes, size_t size)
 {
-    *input = (struct rf_input){.path = "memory", .fd = -1, .spool = -1, .memory = bytes, .size = size, .seekable = true};
+    *input = (struct rf_input){ .path = "memory", .fd = -1, .spool = -1, .memory = bytes, .size = size, .seekable = true };
 }
 
 void rf_input_close(struct rf_input *input)

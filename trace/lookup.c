@@ -78,7 +78,7 @@ static enum rf_trace_status scan_binary(struct search *search, uint64_t offset)
             struct rf_batch batch;
             chunk->header = header;
             chunk->is_text = false;
-            chunk->limits = (struct rf_rft_limits){rf_reader_threads(reader), rf_reader_sites(reader)};
+            chunk->limits = (struct rf_rft_limits){ rf_reader_threads(reader), rf_reader_sites(reader) };
             if (!rf_chunk_decode(reader, chunk, &batch))
                 return RF_TRACE_END;
             match(search, &batch);
@@ -97,7 +97,7 @@ static enum rf_trace_status scan_binary(struct search *search, uint64_t offset)
 static enum rf_trace_status scan_text(struct search *search)
 {
     struct rf_reader *reader = search->reader;
-    struct rf_std_parser parser = {.tables = &reader->tables};
+    struct rf_std_parser parser = { .tables = &reader->tables };
     size_t capacity = 0, start = 0, end = 0;
     char *text = rf_reserve(NULL, &capacity, READ_BYTES, 1);
     uint64_t offset = 0; /* of text + end */
@@ -117,7 +117,7 @@ static enum rf_trace_status scan_text(struct search *search)
         start += rf_std_parse(&parser, text + start, end - start, final, RF_BATCH_EVENTS);
         if (parser.count) {
             uint64_t base = parser.line - (uint32_t)((uint32_t)parser.line - parser.events[0].number);
-            match(search, &(struct rf_batch){parser.events, parser.count, base, parser.ops});
+            match(search, &(struct rf_batch){ parser.events, parser.count, base, parser.ops });
             continue;
         }
         if (final)
@@ -149,7 +149,7 @@ enum rf_trace_status rf_reader_lookup(struct rf_reader *reader, const uint64_t *
                               reader->input.path);
     if (count == 0 || reader->marks.count == 0)
         return RF_TRACE_END;
-    struct search search = {reader, numbers, numbers + count, found, context};
+    struct search search = { reader, numbers, numbers + count, found, context };
     return reader->format == RF_FORMAT_STD ? scan_text(&search)
                                            : scan_binary(&search, mark_before(&reader->marks, *numbers)->offset);
 }

@@ -34,7 +34,7 @@ static inline uint32_t rf_map_find(const struct rf_map *map, uint64_t key)
 static inline uint32_t rf_map_add(struct rf_map *map, uint64_t key)
 {
     if (!map->slots || map->count * 2 > map->mask) {
-        struct rf_map larger = {.count = map->count, .mask = map->slots ? map->mask * 2 + 1 : 63};
+        struct rf_map larger = { .count = map->count, .mask = map->slots ? map->mask * 2 + 1 : 63 };
         larger.slots = rf_zeroed(larger.mask + 1, sizeof *larger.slots);
         for (size_t i = 0; map->slots && i <= map->mask; i++)
             if (map->slots[i].index)
@@ -44,14 +44,14 @@ static inline uint32_t rf_map_add(struct rf_map *map, uint64_t key)
     }
     struct rf_map_slot *slot = rf_map_slot(map, key);
     if (!slot->index)
-        *slot = (struct rf_map_slot){key, (uint32_t)++map->count};
+        *slot = (struct rf_map_slot){ key, (uint32_t)++map->count };
     return slot->index - 1;
 }
 
 static inline void rf_map_free(struct rf_map *map)
 {
     free(map->slots);
-    *map = (struct rf_map){0};
+    *map = (struct rf_map){ 0 };
 }
 
 #endif

@@ -45,7 +45,7 @@ static void place(struct rf_names *names, uint32_t hash, uint32_t index)
     size_t at = hash & names->mask;
     while (names->slots[at].index)
         at = (at + 1) & names->mask;
-    names->slots[at] = (struct rf_name_slot){hash, index + 1};
+    names->slots[at] = (struct rf_name_slot){ hash, index + 1 };
 }
 
 /* The table stays at most half full. */
@@ -83,7 +83,7 @@ uint32_t rf_names_find(const struct rf_names *names, const char *text, size_t le
 static uint32_t add_entry(struct rf_names *names, const char *text, size_t length)
 {
     names->entries = rf_reserve(names->entries, &names->capacity, names->count + 1, sizeof *names->entries);
-    names->entries[names->count] = (struct rf_name){text, (uint32_t)length};
+    names->entries[names->count] = (struct rf_name){ text, (uint32_t)length };
     return (uint32_t)names->count++;
 }
 
@@ -125,7 +125,7 @@ void rf_names_free(struct rf_names *names)
     }
     free(names->entries);
     free(names->slots);
-    *names = (struct rf_names){0};
+    *names = (struct rf_names){ 0 };
 }
 
 bool rf_symbols_declare(struct rf_symbols *symbols, uint64_t addr, const char *text, size_t length)
@@ -158,5 +158,5 @@ void rf_symbols_free(struct rf_symbols *symbols)
     rf_names_free(&symbols->texts);
     rf_map_free(&symbols->index);
     free(symbols->addresses);
-    *symbols = (struct rf_symbols){0};
+    *symbols = (struct rf_symbols){ 0 };
 }

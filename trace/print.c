@@ -33,7 +33,7 @@ void rf_reader_print(const struct rf_reader *reader, const struct rf_event *even
 {
     if (size == 0)
         return;
-    struct line line = {text, text + size};
+    struct line line = { text, text + size };
     char buffer[32];
     enum rf_op op = (enum rf_op)event->op;
     const char *word = rf_op_text(op);

@@ -68,7 +68,7 @@ static struct rf_reader *begin(struct rf_reader *reader, enum rf_trace_format fo
 static struct rf_reader *reader_new(const char *path)
 {
     struct rf_reader *reader = rf_resize(NULL, sizeof *reader);
-    *reader = (struct rf_reader){.over = RF_TRACE_MORE, .input = {.fd = -1, .spool = -1}};
+    *reader = (struct rf_reader){ .over = RF_TRACE_MORE, .input = { .fd = -1, .spool = -1 } };
     reader->path = strcpy(rf_resize(NULL, strlen(path) + 1), path);
     rf_tables_init(&reader->tables);
     reader->marks.marks = rf_resize(NULL, RF_MARKS * sizeof *reader->marks.marks);
@@ -168,7 +168,7 @@ uint64_t rf_reader_size(const struct rf_reader *reader)
 struct rf_chunk *rf_chunk_new(void)
 {
     struct rf_chunk *chunk = rf_resize(NULL, sizeof *chunk);
-    *chunk = (struct rf_chunk){0};
+    *chunk = (struct rf_chunk){ 0 };
     return chunk;
 }
 
@@ -207,7 +207,7 @@ void rf_reader_resolve(struct rf_reader *reader, struct rf_chunk *chunk, struct 
 enum rf_trace_status rf_reader_next(struct rf_reader *reader, struct rf_batch *batch)
 {
     do {
-        *batch = (struct rf_batch){0};
+        *batch = (struct rf_batch){ 0 };
         enum rf_trace_status status = rf_reader_fetch(reader, reader->own);
         if (status != RF_TRACE_MORE)
             return status;

@@ -42,7 +42,7 @@ struct rf_resolver {
 struct rf_resolver *rf_resolver_new(void)
 {
     struct rf_resolver *resolver = rf_resize(NULL, sizeof *resolver);
-    *resolver = (struct rf_resolver){0};
+    *resolver = (struct rf_resolver){ 0 };
     return resolver;
 }
 
@@ -64,7 +64,7 @@ static struct resolved_thread *thread_of(struct rf_resolver *resolver, uint32_t 
         resolver->threads =
             rf_reserve(resolver->threads, &resolver->threads_capacity, (size_t)thread + 1, sizeof *resolver->threads);
         for (size_t i = known; i < resolver->threads_capacity; i++)
-            resolver->threads[i] = (struct resolved_thread){.performer = NOBODY};
+            resolver->threads[i] = (struct resolved_thread){ .performer = NOBODY };
     }
     return &resolver->threads[thread];
 }
@@ -97,7 +97,7 @@ static void arrive(struct rf_resolver *resolver, struct rf_chunk *chunk, struct 
 {
     struct round *round = round_of_barrier(resolver, event.addr);
     round->arrivals = rf_reserve(round->arrivals, &round->capacity, round->count + 1, sizeof *round->arrivals);
-    round->arrivals[round->count++] = (struct arrival){event.thread, event.site};
+    round->arrivals[round->count++] = (struct arrival){ event.thread, event.site };
     thread_of(resolver, event.thread)->waits = true;
     event.op = RF_SIGNAL;
     event.addr = round->key;
@@ -115,7 +115,7 @@ static void end_round(struct rf_resolver *resolver, struct rf_chunk *chunk, stru
                 round = &resolver->rounds[i];
     if (!round)
         return; /* not so: it waits, and whoever waits is in a round */
-    struct rf_event event = {.addr = round->key, .number = cause.number, .op = RF_WAIT};
+    struct rf_event event = { .addr = round->key, .number = cause.number, .op = RF_WAIT };
     for (size_t i = 0; i < round->count; i++) {
         event.thread = round->arrivals[i].thread;
         event.site = round->arrivals[i].site;
@@ -142,7 +142,7 @@ void rf_resolve(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_
 {
     if (!(batch->ops & RAW_OPS) && resolver->open == 0 && resolver->identities == 0)
         return;
-    struct rf_batch out = {.base = batch->base};
+    struct rf_batch out = { .base = batch->base };
     for (size_t i = 0; i < batch->count; i++) {
         struct rf_event event = batch->events[i];
         if (event.op == RF_IDENTITY) {

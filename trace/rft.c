@@ -185,12 +185,12 @@ static const char *decode_other(struct cursor *cursor, unsigned what, struct rf_
         break;
     }
     cursor->ops |= 1u << op;
-    *event = (struct rf_event){.addr = addr,
-                               .thread = cursor->now.thread,
-                               .site = cursor->now.site,
-                               .number = (uint32_t)cursor->number,
-                               .size = (uint32_t)size & 0xffffffu,
-                               .op = (uint32_t)op & 0xffu};
+    *event = (struct rf_event){ .addr = addr,
+                                .thread = cursor->now.thread,
+                                .site = cursor->now.site,
+                                .number = (uint32_t)cursor->number,
+                                .size = (uint32_t)size & 0xffffffu,
+                                .op = (uint32_t)op & 0xffu };
     return NULL;
 }
 
@@ -247,7 +247,7 @@ static const char *decode_control(struct cursor *cursor, unsigned what, struct r
             return "unknown thread";
         roll->threads = *threads = rf_reserve(*threads, capacity, roll->count + 1, sizeof **threads);
         roll->current = roll->count++;
-        cursor->now = (struct rf_rft_thread){.thread = (uint32_t)value};
+        cursor->now = (struct rf_rft_thread){ .thread = (uint32_t)value };
     } else {
         if (value >= roll->count)
             return "unknown thread";
@@ -270,18 +270,18 @@ struct meaning {
 /* Made anew for each chunk: that is cheap beside a chunk, and needs no start-up. */
 static void explain_tags(struct meaning meanings[RFT_OTHER])
 {
-    static const unsigned char addr_bytes[6] = {0, 0, 1, 2, 4, 8}, site_bytes[4] = {0, 0, 1, 4};
+    static const unsigned char addr_bytes[6] = { 0, 0, 1, 2, 4, 8 }, site_bytes[4] = { 0, 0, 1, 4 };
     for (unsigned tag = 0; tag < RFT_OTHER; tag++) {
         unsigned size = 1u << (tag / 2 % 4), addr = tag / 8 % 6, site = tag / 48;
-        meanings[tag] = (struct meaning){.addr_mask = addr < RFT_ADDR1 ? 0 : UINT64_MAX >> (64 - 8 * addr_bytes[addr]),
-                                         .unit = addr <= RFT_ADDR2 ? size : 1,
-                                         .site_mask = site < RFT_SITE1 ? 0 : UINT32_MAX >> (32 - 8 * site_bytes[site]),
-                                         .plus_addr = addr == RFT_NEXT ? size : 0,
-                                         .addr_bytes = addr_bytes[addr],
-                                         .site_bytes = site_bytes[site],
-                                         .plus_site = site == RFT_SITE_NEXT,
-                                         .last = (unsigned char)(size - 1),
-                                         .event = {.size = size & 0xffffffu, .op = tag & 1}};
+        meanings[tag] = (struct meaning){ .addr_mask = addr < RFT_ADDR1 ? 0 : UINT64_MAX >> (64 - 8 * addr_bytes[addr]),
+                                          .unit = addr <= RFT_ADDR2 ? size : 1,
+                                          .site_mask = site < RFT_SITE1 ? 0 : UINT32_MAX >> (32 - 8 * site_bytes[site]),
+                                          .plus_addr = addr == RFT_NEXT ? size : 0,
+                                          .addr_bytes = addr_bytes[addr],
+                                          .site_bytes = site_bytes[site],
+                                          .plus_site = site == RFT_SITE_NEXT,
+                                          .last = (unsigned char)(size - 1),
+                                          .event = { .size = size & 0xffffffu, .op = tag & 1 } };
     }
 }
 
@@ -356,13 +356,13 @@ const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned cha
     if (RFT_COLUMNS + tag_bytes + addr_bytes + site_bytes > header->raw)
         return "a column is longer than its chunk";
 
-    struct cursor cursor = {.tags = raw + RFT_COLUMNS, .number = header->first - 1, .limits = limits};
+    struct cursor cursor = { .tags = raw + RFT_COLUMNS, .number = header->first - 1, .limits = limits };
     cursor.tags_end = cursor.tags + tag_bytes;
-    struct columns columns = {.addrs = cursor.tags_end, .all_tags = 1};
+    struct columns columns = { .addrs = cursor.tags_end, .all_tags = 1 };
     columns.addrs_end = columns.sites = columns.addrs + addr_bytes;
     columns.sites_end = cursor.misc = columns.sites + site_bytes;
     cursor.misc_end = raw + header->raw;
-    struct roll roll = {.threads = *threads};
+    struct roll roll = { .threads = *threads };
     struct meaning meanings[RFT_OTHER];
     explain_tags(meanings);
 

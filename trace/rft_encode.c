@@ -26,7 +26,7 @@ struct rf_rft_encoder {
 struct rf_rft_encoder *rf_rft_encoder_new(void)
 {
     struct rf_rft_encoder *encoder = rf_resize(NULL, sizeof *encoder);
-    *encoder = (struct rf_rft_encoder){0};
+    *encoder = (struct rf_rft_encoder){ 0 };
     return encoder;
 }
 
@@ -44,7 +44,7 @@ void rf_rft_encoder_free(struct rf_rft_encoder *encoder)
 
 static void make_room(struct rf_rft_encoder *encoder, size_t count)
 {
-    static const size_t bytes[4] = {TAG_BYTES, ADDR_BYTES, SITE_BYTES, MISC_BYTES};
+    static const size_t bytes[4] = { TAG_BYTES, ADDR_BYTES, SITE_BYTES, MISC_BYTES };
     if (count <= encoder->room)
         return;
     encoder->room = count;
@@ -68,7 +68,7 @@ static size_t switch_thread(struct rf_rft_encoder *encoder, uint32_t thread, uns
     place = encoder->threads_count++;
     encoder->threads =
         rf_reserve(encoder->threads, &encoder->threads_capacity, encoder->threads_count, sizeof *encoder->threads);
-    encoder->threads[place] = (struct rf_rft_thread){.thread = thread};
+    encoder->threads[place] = (struct rf_rft_thread){ .thread = thread };
     encoder->places[thread] = (uint32_t)place;
     *(*tags)++ = RFT_OTHER + RFT_NEW_THREAD;
     *misc = rf_rft_put_varint(*misc, thread);
@@ -123,7 +123,7 @@ static void put_other(const struct rf_event *event, struct rf_rft_thread *now, u
 const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct rf_event *events, size_t count,
                                    uint64_t first, size_t *size)
 {
-    static const unsigned char addr_bytes[6] = {0, 0, 1, 2, 4, 8}, site_bytes[4] = {0, 0, 1, 4};
+    static const unsigned char addr_bytes[6] = { 0, 0, 1, 2, 4, 8 }, site_bytes[4] = { 0, 0, 1, 4 };
     make_room(encoder, count);
     unsigned char *tags = encoder->columns[0], *addrs = encoder->columns[1], *sites = encoder->columns[2];
     unsigned char *misc = encoder->columns[3];
@@ -160,7 +160,7 @@ const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct 
         now->site = event->site;
     }
 
-    unsigned char *ends[4] = {tags, addrs, sites, misc};
+    unsigned char *ends[4] = { tags, addrs, sites, misc };
     size_t total = RFT_COLUMNS;
     for (size_t i = 0; i < 4; i++)
         total += (size_t)(ends[i] - encoder->columns[i]);

@@ -12,7 +12,7 @@ struct span {
 
 void rf_tables_init(struct rf_tables *tables)
 {
-    *tables = (struct rf_tables){0};
+    *tables = (struct rf_tables){ 0 };
     rf_names_intern(&tables->sites, "", 0); /* site 0 is "none" */
 }
 
@@ -127,7 +127,7 @@ static void register_field(struct rf_tables *tables, uint32_t index)
         uint32_t owner = rf_names_intern_borrowed(&owners->names, name->text, i);
         if (owner == known) {
             owners->owners = rf_reserve(owners->owners, &owners->capacity, known + 1, sizeof *owners->owners);
-            owners->owners[owner] = (struct rf_owner){0};
+            owners->owners[owner] = (struct rf_owner){ 0 };
         }
         struct rf_owner *list = &owners->owners[owner];
         list->variables = rf_reserve(list->variables, &list->capacity, list->count + 1, sizeof *list->variables);
@@ -293,7 +293,7 @@ static bool copy_fields(struct rf_std_parser *parser, struct rf_event event, str
         uint32_t known = rf_names_find(&parser->tables->variables.named, text, total);
         bool met = known != RF_NO_NAME && known < seen;
         if (!back || !met) {
-            uint64_t twin = named(variable_index(parser, (struct span){text, text + total}));
+            uint64_t twin = named(variable_index(parser, (struct span){ text, text + total }));
             emit_copy(parser, event, back ? twin : named(field), back ? named(field) : twin, RF_GRANULE);
         }
         if (text != small)
@@ -313,7 +313,7 @@ static bool parse_copy(struct rf_std_parser *parser, struct rf_event event, stru
     const char *comma = memchr(s.at, ',', length(s));
     if (!comma)
         return fail(parser, "copy needs two variables");
-    struct span from = trim((struct span){s.at, comma}), to = trim((struct span){comma + 1, s.end});
+    struct span from = trim((struct span){ s.at, comma }), to = trim((struct span){ comma + 1, s.end });
     uint64_t source = 0, target = 0, source_size = 0, size = 0;
     if (is_address(from) != is_address(to))
         return fail(parser, "copy needs two names or two addresses");
@@ -342,16 +342,16 @@ static bool parse_commit(struct rf_std_parser *parser, struct rf_event event, st
     s = trim(s);
     while (s.at < s.end) {
         const char *semicolon = memchr(s.at, ';', length(s));
-        struct span half = trim((struct span){s.at, semicolon ? semicolon : s.end});
+        struct span half = trim((struct span){ s.at, semicolon ? semicolon : s.end });
         s.at = semicolon ? semicolon + 1 : s.end;
         if (length(half) < 2 || half.at[1] != ':' || (half.at[0] != 'r' && half.at[0] != 'w'))
             return fail(parser, "commit takes r:... and w:..., not '%.*s'", shown(half), half.at);
         enum rf_op op = half.at[0] == 'r' ? RF_COMMIT_READ : RF_COMMIT_WRITE;
-        half = trim((struct span){half.at + 2, half.end});
+        half = trim((struct span){ half.at + 2, half.end });
         while (half.at < half.end) {
             const char *comma = memchr(half.at, ',', length(half));
             uint64_t addr = 0, size = 0;
-            if (!parse_variable(parser, (struct span){half.at, comma ? comma : half.end}, RF_STD_MAX_ACCESS, &addr, &size))
+            if (!parse_variable(parser, (struct span){ half.at, comma ? comma : half.end }, RF_STD_MAX_ACCESS, &addr, &size))
                 return false;
             emit_access(parser, event, op, addr, size);
             if (parser->count - head > RF_STD_MAX_ACCESS)
@@ -379,7 +379,7 @@ static enum rf_op parse_word(struct span s)
 static bool parse_event(struct rf_std_parser *parser, struct rf_event event, struct span s)
 {
     const char *open = memchr(s.at, '(', length(s));
-    struct span word = trim((struct span){s.at, open ? open : s.end});
+    struct span word = trim((struct span){ s.at, open ? open : s.end });
     if (word.at == word.end)
         return fail(parser, "the operation is missing");
     enum rf_op op = parse_word(word);
@@ -390,7 +390,7 @@ static bool parse_event(struct rf_std_parser *parser, struct rf_event event, str
     bool bare = op == RF_SAMPLE_BEGIN || op == RF_SAMPLE_END;
     if (!open && !bare)
         return fail(parser, "'(' is missing after '%.*s'", shown(word), word.at);
-    struct span argument = open ? trim((struct span){open + 1, s.end - 1}) : (struct span){s.end, s.end};
+    struct span argument = open ? trim((struct span){ open + 1, s.end - 1 }) : (struct span){ s.end, s.end };
 
     uint64_t addr = 0, size = 0;
     uint32_t other = 0;
@@ -434,7 +434,7 @@ static struct span strip_comment(struct span line)
     const char *from = line.at, *hash;
     while ((hash = memchr(from, '#', (size_t)(line.end - from)))) {
         if (hash == line.at || is_blank(hash[-1]))
-            return (struct span){line.at, hash};
+            return (struct span){ line.at, hash };
         from = hash + 1;
     }
     return line;
@@ -448,14 +448,14 @@ static bool parse_line(struct rf_std_parser *parser, struct span line)
     const char *bar = memchr(line.at, '|', length(line));
     if (!bar)
         return fail(parser, "not THREAD|op(argument)|site: '%.*s'", shown(line), line.at);
-    struct rf_event event = {.number = (uint32_t)(parser->line + 1)};
-    if (!parse_thread(parser, trim((struct span){line.at, bar}), &event.thread))
+    struct rf_event event = { .number = (uint32_t)(parser->line + 1) };
+    if (!parse_thread(parser, trim((struct span){ line.at, bar }), &event.thread))
         return false;
     parser->last_thread = event.thread;
-    struct span rest = {bar + 1, line.end};
+    struct span rest = { bar + 1, line.end };
     bar = memchr(rest.at, '|', length(rest));
     if (bar) {
-        struct span site = trim((struct span){bar + 1, line.end});
+        struct span site = trim((struct span){ bar + 1, line.end });
         if (site.at < site.end)
             event.site = rf_names_intern(&parser->tables->sites, site.at, length(site));
         rest.end = bar;
@@ -470,7 +470,7 @@ size_t rf_std_parse(struct rf_std_parser *parser, const char *text, size_t size,
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (!newline && !final)
             break;
-        struct span line = {at, newline ? newline : end};
+        struct span line = { at, newline ? newline : end };
         size_t before = parser->count;
         bool good;
         if (length(line) > RF_STD_MAX_LINE)

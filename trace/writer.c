@@ -73,7 +73,7 @@ static void flush_names(struct rf_writer *writer)
 {
     if (writer->names_size == 0)
         return;
-    struct rf_rft_header header = {.type = RF_RFT_NAMES};
+    struct rf_rft_header header = { .type = RF_RFT_NAMES };
     write_chunk(writer, &header, writer->names, writer->names_size);
     writer->names_size = 0;
 }
@@ -83,7 +83,7 @@ static void flush_events(struct rf_writer *writer)
     flush_names(writer);
     if (writer->count == 0)
         return;
-    struct rf_rft_header header = {.type = RF_RFT_EVENTS, .events = (uint32_t)writer->count, .first = writer->first};
+    struct rf_rft_header header = { .type = RF_RFT_EVENTS, .events = (uint32_t)writer->count, .first = writer->first };
     header.span = writer->pending[writer->count - 1].number - (uint32_t)writer->first;
     size_t size;
     const unsigned char *raw = rf_rft_encode(writer->encoder, writer->pending, writer->count, writer->first, &size);
@@ -108,7 +108,7 @@ struct rf_writer *rf_writer_open(const char *path, enum rf_trace_format format, 
         return NULL;
     }
     struct rf_writer *writer = rf_resize(NULL, sizeof *writer);
-    *writer = (struct rf_writer){.fd = fd, .format = format};
+    *writer = (struct rf_writer){ .fd = fd, .format = format };
     const char *shown = standard ? "standard output" : path;
     writer->path = strcpy(rf_resize(NULL, strlen(shown) + 1), shown);
     if (format == RF_FORMAT_AUTO)
@@ -120,7 +120,7 @@ struct rf_writer *rf_writer_open(const char *path, enum rf_trace_format format, 
     }
     writer->encoder = rf_rft_encoder_new();
     writer->packer = ZSTD_createCCtx();
-    unsigned char header[RF_RFT_FILE_HEADER] = {0};
+    unsigned char header[RF_RFT_FILE_HEADER] = { 0 };
     memcpy(header, RF_RFT_MAGIC, 8);
     header[8] = RF_RFT_VERSION;
     if (!writer->packer)
@@ -316,7 +316,7 @@ bool rf_writer_close(struct rf_writer *writer, char **error)
         rf_text_flush(writer);
     } else if (!writer->error) {
         flush_events(writer);
-        struct rf_rft_header header = {.type = RF_RFT_END, .first = writer->events};
+        struct rf_rft_header header = { .type = RF_RFT_END, .first = writer->events };
         write_chunk(writer, &header, (const unsigned char *)"", 0);
     }
     if (close(writer->fd) != 0)

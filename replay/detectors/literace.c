@@ -1,5 +1,5 @@
-#include "detect/fasttrack.h"
 #include "sample/literace.h"
+#include "detect/fasttrack.h"
 
 #define NAME literace
 #define SUMMARY "fasttrack that looks at code the less, the more often it runs; precise"

@@ -55,8 +55,8 @@ static inline uint32_t pick(struct model *m, uint32_t below)
 
 static inline void event_add(struct model *m, enum rf_op op, uint32_t thread, uint64_t addr, uint32_t size)
 {
-    m->e[m->n] = (struct rf_event){ .addr = addr, .thread = thread, .number = (uint32_t)m->n + 1, .size = size & 0xffffff,
-                                    .op = op };
+    m->e[m->n] =
+        (struct rf_event){ .addr = addr, .thread = thread, .number = (uint32_t)m->n + 1, .size = size & 0xffffff, .op = op };
     m->n++;
 }
 
@@ -178,10 +178,10 @@ static inline bool edge(const struct model *m, int a, int b)
         return true;
     if (m->group[a] >= 0 && y->op == RF_COMMIT)
         return commits_ordered(m, m->group[a], b);
-    return x->addr == y->addr && ((x->op == RF_RELEASE && (y->op == RF_ACQUIRE || y->op == RF_READ_ACQUIRE)) ||
-                                  (x->op == RF_READ_RELEASE && y->op == RF_ACQUIRE) ||
-                                  (x->op == RF_VOLATILE_WRITE && y->op == RF_VOLATILE_READ) ||
-                                  (x->op == RF_SIGNAL && y->op == RF_WAIT));
+    return x->addr == y->addr &&
+           ((x->op == RF_RELEASE && (y->op == RF_ACQUIRE || y->op == RF_READ_ACQUIRE)) ||
+            (x->op == RF_READ_RELEASE && y->op == RF_ACQUIRE) || (x->op == RF_VOLATILE_WRITE && y->op == RF_VOLATILE_READ) ||
+            (x->op == RF_SIGNAL && y->op == RF_WAIT));
 }
 
 static inline void derive(struct model *m)
@@ -232,9 +232,8 @@ static inline bool same_epoch(const struct model *m, int a, int i)
         return false;
     for (int k = a + 1; k < i; k++) {
         enum rf_op op = (enum rf_op)m->e[k].op;
-        if (m->e[k].thread == m->e[i].thread &&
-            (op == RF_RELEASE || op == RF_READ_RELEASE || op == RF_FORK || op == RF_VOLATILE_WRITE || op == RF_SIGNAL ||
-             op == RF_COMMIT))
+        if (m->e[k].thread == m->e[i].thread && (op == RF_RELEASE || op == RF_READ_RELEASE || op == RF_FORK ||
+                                                 op == RF_VOLATILE_WRITE || op == RF_SIGNAL || op == RF_COMMIT))
             return false;
     }
     return true;

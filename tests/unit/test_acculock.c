@@ -39,10 +39,10 @@ static void test_figure_2a(void **state)
 static void test_figure_2b(void **state)
 {
     (void)state;
-    static const char *const threads[] = {"T1|acq(l2)|\nT1|r(x)|\nT1|rel(l2)|\n",
-                                          "T2|acq(l1)|\nT2|acq(l2)|\nT2|r(x)|\nT2|rel(l2)|\nT2|rel(l1)|\n",
-                                          "T3|acq(l1)|\nT3|w(x)|\nT3|rel(l1)|\n"};
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const char *const threads[] = { "T1|acq(l2)|\nT1|r(x)|\nT1|rel(l2)|\n",
+                                           "T2|acq(l1)|\nT2|acq(l2)|\nT2|r(x)|\nT2|rel(l2)|\nT2|rel(l1)|\n",
+                                           "T3|acq(l1)|\nT3|w(x)|\nT3|rel(l1)|\n" };
+    static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
     for (int i = 0; i < 6; i++) {
         char text[300];
         snprintf(text, sizeof text, "%s%s%s", threads[orders[i][0]], threads[orders[i][1]], threads[orders[i][2]]);
@@ -115,7 +115,7 @@ static struct bench *bench_begin(void **state)
 {
     static struct bench b;
     memset(&b, 0, sizeof b);
-    b.memory = (struct rf_memory){.pieces = test_pieces, .give_back = test_give_back};
+    b.memory = (struct rf_memory){ .pieces = test_pieces, .give_back = test_give_back };
     b.d.engine.memory = &b.memory;
     b.d.engine.options = &b.options;
     al_init(&b.d);
@@ -131,7 +131,7 @@ static int bench_end(void **state)
 
 static void lock(struct bench *b, uint32_t thread, uint64_t key, bool acquire)
 {
-    struct rf_event event = {.addr = key, .thread = thread, .op = acquire ? RF_ACQUIRE : RF_RELEASE};
+    struct rf_event event = { .addr = key, .thread = thread, .op = acquire ? RF_ACQUIRE : RF_RELEASE };
     al_sync(&b->d, al_thread_at(&b->d, thread), &event);
 }
 
@@ -285,7 +285,7 @@ static bool accu_reads(struct accu_byte *x, const struct now *now)
     struct accu_read *mine = &x->r[now->thread];
     if ((mine->there && mine->epoch == now->epoch) || (x->written && x->w_thread == now->thread && x->w_epoch == now->epoch))
         return false;
-    *mine = (struct accu_read){true, now->node, now->epoch, now->locks};
+    *mine = (struct accu_read){ true, now->node, now->epoch, now->locks };
     return x->written && !ordered(now, x->w_node) && !(now->locks & x->w_locks);
 }
 
@@ -325,8 +325,8 @@ static bool accu_ticks(const struct rf_event *event)
 static void test_algorithms_10_and_11(void **state)
 {
     (void)state;
-    static const struct model model = {"acculock", sizeof(struct accu_byte), accu_step, accu_ticks};
-    static struct comparison comparison = {.model = &model};
+    static const struct model model = { "acculock", sizeof(struct accu_byte), accu_step, accu_ticks };
+    static struct comparison comparison = { .model = &model };
     model_compare(&comparison, 24000);
 }
 
@@ -348,9 +348,9 @@ static void assert_contained(const struct founds *less, const struct founds *mor
 static void test_theorems_2_and_3(void **state)
 {
     (void)state;
-    static const char *const names[] = {"fasttrack", "acculock", "lockset"};
+    static const char *const names[] = { "fasttrack", "acculock", "lockset" };
     static struct trace trace;
-    struct founds founds[3] = {0};
+    struct founds founds[3] = { 0 };
     for (uint64_t seed = 0; seed < 6000; seed++) {
         /* Copies carry histories to bytes on which nothing was reported yet: the theorems are about a byte's own past. */
         const struct shape *shape = &trace_shapes[seed % (TRACE_SHAPES - 1)];
@@ -358,7 +358,7 @@ static void test_theorems_2_and_3(void **state)
             continue;
         trace_make(&trace, shape, seed);
         for (int i = 0; i < 3; i++) {
-            struct manner manner = {.detector = detector_named(names[i]), .one_a_variable = false};
+            struct manner manner = { .detector = detector_named(names[i]), .one_a_variable = false };
             detector_founds(&founds[i], &manner, &trace);
         }
         for (int i = 0; i < 3; i++)

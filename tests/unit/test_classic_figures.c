@@ -27,7 +27,8 @@ static void give_back(void *piece, size_t bytes)
 }
 
 static struct rf_memory memory = { .pieces = pieces, .give_back = give_back };
-static const struct rf_options options = { .transactions = RF_TXN_ALL }; /* times in steps of one, as the figures have them */
+static const struct rf_options options = { .transactions =
+                                               RF_TXN_ALL }; /* times in steps of one, as the figures have them */
 
 /* A detector at its beginning; X_init follows. */
 #define BEGIN(d) ((d).engine = (struct rf_engine){ .memory = &memory, .options = &options })
@@ -255,16 +256,16 @@ static void acculock_figure_4_lockset(void **state)
 }
 
 /* Figure 4's accesses; the rest tells whether rd2 is reported. */
-#define FIGURE_4(X, d, cell)                                           \
-    do {                                                               \
-        struct X##_thread *t1 = X##_thread_at(&(d), T1);               \
-        struct X##_thread *t2 = X##_thread_at(&(d), T2);               \
-        assert_false(X##_read(&(d), t1, &(cell), 0, 1));               \
-        X##_sync(&(d), t1, &(struct rf_event){ L1, .op = RF_ACQUIRE }); \
-        assert_false(X##_write(&(d), t1, &(cell), 0, 2));              \
-        X##_sync(&(d), t1, &(struct rf_event){ L1, .op = RF_RELEASE }); \
-        X##_sync(&(d), t2, &(struct rf_event){ L2, .op = RF_ACQUIRE }); \
-        rd2 = X##_read(&(d), t2, &(cell), 0, 3);                       \
+#define FIGURE_4(X, d, cell)                                                                                                \
+    do {                                                                                                                    \
+        struct X##_thread *t1 = X##_thread_at(&(d), T1);                                                                    \
+        struct X##_thread *t2 = X##_thread_at(&(d), T2);                                                                    \
+        assert_false(X##_read(&(d), t1, &(cell), 0, 1));                                                                    \
+        X##_sync(&(d), t1, &(struct rf_event){ L1, .op = RF_ACQUIRE });                                                     \
+        assert_false(X##_write(&(d), t1, &(cell), 0, 2));                                                                   \
+        X##_sync(&(d), t1, &(struct rf_event){ L1, .op = RF_RELEASE });                                                     \
+        X##_sync(&(d), t2, &(struct rf_event){ L2, .op = RF_ACQUIRE });                                                     \
+        rd2 = X##_read(&(d), t2, &(cell), 0, 3);                                                                            \
     } while (0)
 
 static void acculock_figure_4_eraser_misses_the_race(void **state)

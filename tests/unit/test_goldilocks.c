@@ -154,10 +154,10 @@ static void expect_locksets(const char *text, const char *const *locksets)
             uint64_t variable = RF_NAMED_BASE + RF_GRANULE * (uint64_t)(*c - 'X');
             bool is_variable = *c >= 'X' && *c <= 'Z';
             for (uint32_t byte = 0; byte < (is_variable ? RF_GRANULE : 1); byte++, wanted++)
-                assert_true(is_variable       ? gle_has(set, GL_BYTE, variable + byte)
-                            : *c == '*'       ? gle_has(set, GL_TL, 0)
-                            : *c >= 'a'       ? gle_has(set, GL_LOCK, trace.events[*c == 'a' ? 1 : 7].addr)
-                                              : gle_has(set, GL_THREAD, (uint64_t)(*c - '1')));
+                assert_true(is_variable ? gle_has(set, GL_BYTE, variable + byte)
+                            : *c == '*' ? gle_has(set, GL_TL, 0)
+                            : *c >= 'a' ? gle_has(set, GL_LOCK, trace.events[*c == 'a' ? 1 : 7].addr)
+                                        : gle_has(set, GL_THREAD, (uint64_t)(*c - '1')));
         }
         assert_int_equal(set->count, wanted);
     }
@@ -168,8 +168,8 @@ static void expect_locksets(const char *text, const char *const *locksets)
 static void test_figure_6(void **state)
 {
     (void)state;
-    static const char *const locksets[] = { "1", "1", "1", "1a", "12a", "12a", "12a", "12a", "12a", "12ab",
-                                            "123ab", "3", "3", "3b", "3" };
+    static const char *const locksets[] = { "1",   "1",    "1",     "1a", "12a", "12a", "12a", "12a",
+                                            "12a", "12ab", "123ab", "3",  "3",   "3b",  "3" };
     expect_locksets(example_2, locksets);
 }
 
@@ -213,7 +213,9 @@ static bool wrong(void *context, const struct trace *candidate)
     const struct manner *manner = context;
     enum rf_transactions transactions = manner->options.transactions;
     oracle_run(&oracle, candidate->events, candidate->count,
-               transactions == RF_TXN_SHARED ? ORACLE_SHARED : transactions == RF_TXN_ALL ? ORACLE_ALL : ORACLE_WRITES);
+               transactions == RF_TXN_SHARED ? ORACLE_SHARED
+               : transactions == RF_TXN_ALL  ? ORACLE_ALL
+                                             : ORACLE_WRITES);
     struct rf_races races = run_detector(manner, candidate);
     uint64_t first[ORACLE_BYTES];
     first_reports(first, &races);
@@ -267,20 +269,43 @@ static void test_random(void **state)
 static void test_random_long(void **state)
 {
     (void)state;
-    static const struct shape shape = { .name = "long", .roots = 4, .threads = 9, .lines = 700, .locks = 8,
-                                        .lines_of_memory = 3, .sites = 8, .partial = 5, .named = 10, .writes = 20,
-                                        .lock = 150, .read_lock = 80,
-                                        .release = 330, .fork = 10, .join = 3, .vol = 120, .signal = 60, .barrier = 20,
-                                        .alloc = 3, .free = 3, .copy = 4, .commit = 20 };
+    static const struct shape shape = { .name = "long",
+                                        .roots = 4,
+                                        .threads = 9,
+                                        .lines = 700,
+                                        .locks = 8,
+                                        .lines_of_memory = 3,
+                                        .sites = 8,
+                                        .partial = 5,
+                                        .named = 10,
+                                        .writes = 20,
+                                        .lock = 150,
+                                        .read_lock = 80,
+                                        .release = 330,
+                                        .fork = 10,
+                                        .join = 3,
+                                        .vol = 120,
+                                        .signal = 60,
+                                        .barrier = 20,
+                                        .alloc = 3,
+                                        .free = 3,
+                                        .copy = 4,
+                                        .commit = 20 };
     check_shape(&shape, 150);
 }
 
 static void statistic(void *context, const char *name, uint64_t value)
 {
     uint64_t *values = context;
-    static const char *const names[] = { "short circuit: same thread", "short circuit: lock", "short circuit: transaction",
-                                         "short circuit: two threads", "lockset already computed", "full traversals",
-                                         "events enqueued", "events discarded", "longest list",
+    static const char *const names[] = { "short circuit: same thread",
+                                         "short circuit: lock",
+                                         "short circuit: transaction",
+                                         "short circuit: two threads",
+                                         "lockset already computed",
+                                         "full traversals",
+                                         "events enqueued",
+                                         "events discarded",
+                                         "longest list",
                                          "partially eager evaluations" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
@@ -395,9 +420,9 @@ static void test_bounded_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example_1), cmocka_unit_test(test_examples_2_to_4), cmocka_unit_test(test_figure_6),
-        cmocka_unit_test(test_figure_7), cmocka_unit_test(test_waived), cmocka_unit_test(test_short_circuits),
-        cmocka_unit_test(test_random), cmocka_unit_test(test_random_long), cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_example_1),      cmocka_unit_test(test_examples_2_to_4), cmocka_unit_test(test_figure_6),
+        cmocka_unit_test(test_figure_7),       cmocka_unit_test(test_waived),          cmocka_unit_test(test_short_circuits),
+        cmocka_unit_test(test_random),         cmocka_unit_test(test_random_long),     cmocka_unit_test(test_forget),
         cmocka_unit_test(test_bounded_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

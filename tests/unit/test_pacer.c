@@ -205,7 +205,8 @@ static void test_reads_discard(void **state)
 {
     (void)state;
     struct rf_races races = races_of("T1|sbegin()|0\nT1|r(x)|1\nT1|acq(m)|2\nT1|rel(m)|3\nT1|send()|0\n"
-                                     "T2|acq(m)|4\nT2|r(x)|5\nT3|w(x)|6\n", -1);
+                                     "T2|acq(m)|4\nT2|r(x)|5\nT3|w(x)|6\n",
+                                     -1);
     assert_int_equal(races.count, 0);
     rf_races_free(&races);
     static const char shared[] = "T1|sbegin()|0\nT1|r(x)|1\nT2|r(x)|2\nT1|vw(a)|3\nT2|vw(b)|4\nT1|send()|0\n"
@@ -477,14 +478,10 @@ static void test_literace_is_precise(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_guarantee),
-                                        cmocka_unit_test(test_figure_1),
-                                        cmocka_unit_test(test_before_the_first_mark),
-                                        cmocka_unit_test(test_reads_discard),
-                                        cmocka_unit_test(test_figure_2),
-                                        cmocka_unit_test(test_volatiles),
-                                        cmocka_unit_test(test_rate),
-                                        cmocka_unit_test(test_literace),
-                                        cmocka_unit_test(test_literace_is_precise) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_guarantee),     cmocka_unit_test(test_figure_1), cmocka_unit_test(test_before_the_first_mark),
+        cmocka_unit_test(test_reads_discard), cmocka_unit_test(test_figure_2), cmocka_unit_test(test_volatiles),
+        cmocka_unit_test(test_rate),          cmocka_unit_test(test_literace), cmocka_unit_test(test_literace_is_precise)
+    };
     return cmocka_run_group_tests_name("pacer and samplers", tests, NULL, NULL);
 }

@@ -35,8 +35,8 @@ static void assert_same(const struct plain *plain, const union rf_readmap *m, co
 /* One map's life. Slots from `base` on, locksets below `locksets`. */
 static void live(struct rf_readmaps *all, uint64_t seed, uint32_t slots, uint32_t base, uint32_t locksets)
 {
-    struct plain plain = {0};
-    struct rf_reads reads = {0};
+    struct plain plain = { 0 };
+    struct rf_reads reads = { 0 };
     uint32_t map = rf_readmap_new(all), times[SLOTS];
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         times[slot] = 1;
@@ -53,7 +53,7 @@ static void live(struct rf_readmaps *all, uint64_t seed, uint32_t slots, uint32_
             plain.reads[slot][0].epoch = 0;
         } else {
             times[slot] += random_below(&seed, 2);
-            struct rf_last_read read = {rf_epoch_make(base + slot, times[slot]), step, random_below(&seed, locksets)};
+            struct rf_last_read read = { rf_epoch_make(base + slot, times[slot]), step, random_below(&seed, locksets) };
             struct rf_last_read *mine = &plain.reads[slot][0];
             enum rf_readmap_change wanted = !mine->epoch                ? RF_READ_FIRST
                                             : mine->epoch == read.epoch ? RF_READ_SAME
@@ -73,7 +73,7 @@ static void live(struct rf_readmaps *all, uint64_t seed, uint32_t slots, uint32_
 static void test_maps(void **state)
 {
     (void)state;
-    struct rf_memory memory = {.pieces = test_pieces, .give_back = test_give_back};
+    struct rf_memory memory = { .pieces = test_pieces, .give_back = test_give_back };
     struct rf_readmaps all;
     rf_readmaps_init(&all, &memory);
     for (uint64_t seed = 0; seed < 5000; seed++) {
@@ -88,6 +88,6 @@ static void test_maps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_maps)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_maps) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

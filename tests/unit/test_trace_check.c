@@ -34,7 +34,7 @@ static void check_memory(const void *at, size_t size, enum rf_trace_format forma
 
 static void assert_verdicts(const char *text, const char *expected)
 {
-    struct verdicts verdicts = {0};
+    struct verdicts verdicts = { 0 };
     check_memory(text, strlen(text), RF_FORMAT_STD, &verdicts);
     assert_string_equal(verdicts.text, expected);
 }
@@ -109,7 +109,7 @@ static void blocks_against_a_model(void **state)
     enum { BYTES = 64 };
     char text[40 * 100];
     for (unsigned seed = 1; seed <= 200; seed++) {
-        unsigned char model[BYTES] = {0}; /* 0 unknown, 1 live, 2 freed */
+        unsigned char model[BYTES] = { 0 }; /* 0 unknown, 1 live, 2 freed */
         char expected[2000] = "";
         size_t used = 0, noted = 0;
         uint32_t random = seed * 2654435761u;
@@ -144,7 +144,7 @@ static void generated_traces_are_well_formed(void **state)
     for (uint64_t seed = 0; seed < 400; seed++) {
         struct rf_generate_options options;
         struct trace made;
-        struct verdicts verdicts = {0};
+        struct verdicts verdicts = { 0 };
         rf_generate_defaults(&options, seed % 8 ? RF_SHAPE_RANDOM : RF_SHAPE_PROGRAM);
         options.seed = seed;
         options.length = seed % 8 ? 150 : 3000;

@@ -107,9 +107,10 @@ static void numbers_beyond_32_bits(void **state)
     struct rf_writer *writer = rf_writer_open(path, RF_FORMAT_RFT, &error);
     rf_writer_thread(writer, 0, "T");
     static const uint64_t numbers[] = {
-        7, 7, UINT64_C(0xfffffffe), UINT64_C(0x100000003), UINT64_C(0x500000003), UINT64_C(0x500000004), UINT64_MAX - 1};
+        7, 7, UINT64_C(0xfffffffe), UINT64_C(0x100000003), UINT64_C(0x500000003), UINT64_C(0x500000004), UINT64_MAX - 1
+    };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        rf_writer_event(writer, numbers[i], &(struct rf_event){.addr = 16, .size = 8, .op = RF_WRITE});
+        rf_writer_event(writer, numbers[i], &(struct rf_event){ .addr = 16, .size = 8, .op = RF_WRITE });
     assert_true(rf_writer_close(writer, &error));
     struct bytes bytes = slurp(path);
     struct trace trace;
@@ -224,8 +225,8 @@ static void collect(void *context, uint64_t number, const struct rf_event *event
 /* Looks up every seventh number, and some that do not exist, and compares with the first reading. */
 static void look_up(struct rf_reader *reader)
 {
-    struct trace all = {0}, wanted = {0};
-    struct search search = {0};
+    struct trace all = { 0 }, wanted = { 0 };
+    struct search search = { 0 };
     read_trace(reader, &all, false);
     assert_int_equal(all.status, RF_TRACE_END);
     uint64_t *numbers = malloc((all.count + 2) * sizeof *numbers), last = 0;
@@ -256,7 +257,7 @@ static void look_up(struct rf_reader *reader)
 
 static void look_ups_in(const struct rf_generate_options *options)
 {
-    static const enum rf_trace_format formats[] = {RF_FORMAT_STD, RF_FORMAT_RFT};
+    static const enum rf_trace_format formats[] = { RF_FORMAT_STD, RF_FORMAT_RFT };
     for (size_t i = 0; i < 2; i++) {
         struct trace made;
         char *error = NULL;
@@ -293,7 +294,7 @@ static void look_ups(void **state)
 static void pipes_are_read_and_spooled(void **state)
 {
     (void)state;
-    static const enum rf_trace_format formats[] = {RF_FORMAT_STD, RF_FORMAT_RFT};
+    static const enum rf_trace_format formats[] = { RF_FORMAT_STD, RF_FORMAT_RFT };
     int saved = dup(STDIN_FILENO);
     for (size_t i = 0; i < 2; i++) {
         struct rf_generate_options options;
@@ -358,14 +359,14 @@ static void the_writer_refuses_what_no_reader_takes(void **state)
         struct rf_event event;
         const char *reason;
     } bad[] = {
-        {{.op = RF_COPY_TO, .size = 8}, "parts"},
-        {{.op = RF_WRITE, .size = 0}, "no size"},
-        {{.op = RF_WRITE, .size = 8, .thread = 1}, "not declared"},
-        {{.op = RF_WRITE, .size = 8, .site = 1}, "not declared"},
-        {{.op = RF_FORK, .addr = 1}, "not declared"},
-        {{.op = RF_ALLOC}, "range"},
-        {{.op = RF_OP_COUNT}, "operation"},
-        {{.op = RF_COMMIT, .size = 1}, "lacks parts"},
+        { { .op = RF_COPY_TO, .size = 8 }, "parts" },
+        { { .op = RF_WRITE, .size = 0 }, "no size" },
+        { { .op = RF_WRITE, .size = 8, .thread = 1 }, "not declared" },
+        { { .op = RF_WRITE, .size = 8, .site = 1 }, "not declared" },
+        { { .op = RF_FORK, .addr = 1 }, "not declared" },
+        { { .op = RF_ALLOC }, "range" },
+        { { .op = RF_OP_COUNT }, "operation" },
+        { { .op = RF_COMMIT, .size = 1 }, "lacks parts" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char path[64], *error = NULL;

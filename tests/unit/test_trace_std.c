@@ -8,7 +8,7 @@ static void assert_events(const char *text, bool resolved, const char *expected)
     char *error = NULL, shown[8000] = "";
     struct rf_reader *reader = rf_reader_open_memory(text, strlen(text), RF_FORMAT_STD, &error);
     assert_non_null(reader);
-    trace = (struct trace){0};
+    trace = (struct trace){ 0 };
     read_trace(reader, &trace, resolved);
     size_t used = 0;
     for (size_t i = 0; i < trace.count; i++) {
@@ -88,36 +88,36 @@ static void errors_name_their_line(void **state)
     static const struct {
         const char *line, *error;
     } bad[] = {
-        {"hello", "not THREAD|op(argument)|site: 'hello'"},
-        {"T|", "the operation is missing"},
-        {"T|(x)|", "the operation is missing"},
-        {"|r(x)|", "the name of a thread is missing"},
-        {"T|frob(x)|", "unknown operation 'frob'"},
-        {"T|x(x)|", "unknown operation 'x'"},
-        {"T|r(x|", "')' is missing after 'r(x'"},
-        {"T|r x)|", "unknown operation 'r x)'"},
-        {"T|acq|", "'(' is missing after 'acq'"},
-        {"T|r()|", "a variable is missing"},
-        {"T|acq( )|", "the name of a lock or other object is missing"},
-        {"T|fork()|", "the name of a thread is missing"},
-        {"T|r(0x)|", "bad address '0x'"},
-        {"T|r(0xfoo)|", "bad address '0xfoo'"},
-        {"T|r(0x10:)|", "bad address '0x10:'"},
-        {"T|r(0x10:4k)|", "bad size in '0x10:4k'"},
-        {"T|r(0x10:0)|", "the size in '0x10:0' is zero"},
-        {"T|r(0x10:99999999)|", "the size in '0x10:99999999' is too large"},
-        {"T|alloc(0x10:99999999999999)|", "the size in '0x10:99999999999999' is too large"},
-        {"T|r(0x1000000000000000)|", "address '0x1000000000000000' is too large"},
-        {"T|r(0x11111111111111111)|", "address '0x11111111111111111' is too large"},
-        {"T|alloc(0xfffffffffffffff:2)|", "address '0xfffffffffffffff:2' is too large"},
-        {"T|acq(0x10:4)|", "an object has no size: '0x10:4'"},
-        {"T|copy(a)|", "copy needs two variables"},
-        {"T|copy(a,0x10)|", "copy needs two names or two addresses"},
-        {"T|copy(a,a.b)|", "copy of a name into itself"},
-        {"T|copy(0x10:4,0x20:8)|", "the two sides of a copy differ in size"},
-        {"T|commit(x)|", "commit takes r:... and w:..., not 'x'"},
-        {"T|commit(r:a,,b)|", "a variable is missing"},
-        {"T|sbegin(x)|", "sbegin takes no argument"},
+        { "hello", "not THREAD|op(argument)|site: 'hello'" },
+        { "T|", "the operation is missing" },
+        { "T|(x)|", "the operation is missing" },
+        { "|r(x)|", "the name of a thread is missing" },
+        { "T|frob(x)|", "unknown operation 'frob'" },
+        { "T|x(x)|", "unknown operation 'x'" },
+        { "T|r(x|", "')' is missing after 'r(x'" },
+        { "T|r x)|", "unknown operation 'r x)'" },
+        { "T|acq|", "'(' is missing after 'acq'" },
+        { "T|r()|", "a variable is missing" },
+        { "T|acq( )|", "the name of a lock or other object is missing" },
+        { "T|fork()|", "the name of a thread is missing" },
+        { "T|r(0x)|", "bad address '0x'" },
+        { "T|r(0xfoo)|", "bad address '0xfoo'" },
+        { "T|r(0x10:)|", "bad address '0x10:'" },
+        { "T|r(0x10:4k)|", "bad size in '0x10:4k'" },
+        { "T|r(0x10:0)|", "the size in '0x10:0' is zero" },
+        { "T|r(0x10:99999999)|", "the size in '0x10:99999999' is too large" },
+        { "T|alloc(0x10:99999999999999)|", "the size in '0x10:99999999999999' is too large" },
+        { "T|r(0x1000000000000000)|", "address '0x1000000000000000' is too large" },
+        { "T|r(0x11111111111111111)|", "address '0x11111111111111111' is too large" },
+        { "T|alloc(0xfffffffffffffff:2)|", "address '0xfffffffffffffff:2' is too large" },
+        { "T|acq(0x10:4)|", "an object has no size: '0x10:4'" },
+        { "T|copy(a)|", "copy needs two variables" },
+        { "T|copy(a,0x10)|", "copy needs two names or two addresses" },
+        { "T|copy(a,a.b)|", "copy of a name into itself" },
+        { "T|copy(0x10:4,0x20:8)|", "the two sides of a copy differ in size" },
+        { "T|commit(x)|", "commit takes r:... and w:..., not 'x'" },
+        { "T|commit(r:a,,b)|", "a variable is missing" },
+        { "T|sbegin(x)|", "sbegin takes no argument" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[200], expected[200];
@@ -221,10 +221,11 @@ static void names_that_text_cannot_hold(void **state)
     rf_writer_site(writer, 1, " f #2\n|");
     rf_writer_variable(writer, RF_NAMED_BASE, "0x10");
     rf_writer_variable(writer, RF_NAMED_BASE + 8, "a,b;c");
-    rf_writer_event(writer, 1, &(struct rf_event){.addr = RF_NAMED_BASE, .size = 8, .site = 1});
-    rf_writer_event(writer, 2, &(struct rf_event){.addr = 1, .op = RF_FORK});
-    rf_writer_event(writer, 3, &(struct rf_event){.op = RF_COMMIT, .size = 1});
-    rf_writer_event(writer, 3, &(struct rf_event){.addr = RF_NAMED_BASE + 8, .size = 8, .op = RF_COMMIT_WRITE, .number = 3});
+    rf_writer_event(writer, 1, &(struct rf_event){ .addr = RF_NAMED_BASE, .size = 8, .site = 1 });
+    rf_writer_event(writer, 2, &(struct rf_event){ .addr = 1, .op = RF_FORK });
+    rf_writer_event(writer, 3, &(struct rf_event){ .op = RF_COMMIT, .size = 1 });
+    rf_writer_event(writer, 3,
+                    &(struct rf_event){ .addr = RF_NAMED_BASE + 8, .size = 8, .op = RF_COMMIT_WRITE, .number = 3 });
     assert_true(rf_writer_close(writer, &error));
     struct bytes bytes = slurp(path);
     bytes.at = realloc(bytes.at, bytes.size + 1);

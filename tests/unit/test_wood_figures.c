@@ -122,8 +122,10 @@ static void figure_5_1(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figure_4_1_access),     cmocka_unit_test(figure_4_1_synchronisation),
-        cmocka_unit_test(figure_4_1_allocation), cmocka_unit_test(figure_4_1_movement),
+        cmocka_unit_test(figure_4_1_access),
+        cmocka_unit_test(figure_4_1_synchronisation),
+        cmocka_unit_test(figure_4_1_allocation),
+        cmocka_unit_test(figure_4_1_movement),
         cmocka_unit_test(figure_5_1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

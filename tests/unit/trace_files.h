@@ -43,7 +43,7 @@ static inline void trace_free(struct trace *trace)
 {
     free(trace->events);
     free(trace->numbers);
-    *trace = (struct trace){0};
+    *trace = (struct trace){ 0 };
 }
 
 static inline void assert_same_events(const struct trace *a, const struct trace *b)
@@ -97,7 +97,7 @@ static inline void read_trace(struct rf_reader *reader, struct trace *trace, boo
 static inline void read_memory(const void *at, size_t size, enum rf_trace_format format, struct trace *trace, bool resolved)
 {
     char *error = NULL;
-    *trace = (struct trace){0};
+    *trace = (struct trace){ 0 };
     struct rf_reader *reader = rf_reader_open_memory(at, size, format, &error);
     if (!reader) {
         trace->status = RF_TRACE_ERROR;
@@ -118,7 +118,7 @@ static inline struct bytes slurp(const char *path)
 {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    struct bytes bytes = {0};
+    struct bytes bytes = { 0 };
     size_t capacity = 0, got;
     do {
         bytes.at = rf_reserve(bytes.at, &capacity, bytes.size + 4096, 1);
@@ -180,7 +180,7 @@ static inline struct bytes generate(const struct rf_generate_options *options, e
 {
     char path[64], *error = NULL;
     temporary(path);
-    struct generated generated = {.writer = rf_writer_open(path, format, &error)};
+    struct generated generated = { .writer = rf_writer_open(path, format, &error) };
     assert_non_null(generated.writer);
     rf_generate_declare(options, generated.writer);
     rf_generate(options, take_generated, &generated);
