@@ -2,6 +2,8 @@
 #ifndef RF_CLI_CLI_H
 #define RF_CLI_CLI_H
 
+#include <stdbool.h>
+
 /* What the exit statuses mean, for every command. */
 enum rf_exit {
     RF_EXIT_OK = 0,
@@ -14,5 +16,8 @@ enum rf_exit {
 int rf_cli_trace(int argc, char **argv);
 int rf_cli_analyze(int argc, char **argv);
 int rf_cli_compare(int argc, char **argv);
+
+/* Do both name one file, by whatever path? Then opening the output would destroy the input. "-" is the standard one of each. */
+bool rf_cli_same_file(const char *input, const char *output);
 
 #endif

@@ -1,4 +1,5 @@
 /* redflag: looks the command up and runs it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static void help(void)
     puts("\n`redflag COMMAND --help` tells more about a command.");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         fputs("redflag: no command; try 'redflag --help'\n", stderr);
@@ -40,5 +41,15 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     fprintf(stderr, "redflag: unknown command '%s'; try 'redflag --help'\n", argv[1]);
+    return RF_EXIT_USAGE;
+}
+
+/* What a command printed may still be on its way; a command that failed has said so itself. */
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    if (status == RF_EXIT_USAGE || (fflush(stdout) == 0 && !ferror(stdout)))
+        return status;
+    fprintf(stderr, "redflag: standard output: %s\n", strerror(errno));
     return RF_EXIT_USAGE;
 }

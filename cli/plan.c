@@ -245,7 +245,15 @@ void rf_plan_end(struct rf_plan_options *options)
 
 FILE *rf_plan_open_output(const struct rf_plan_options *options)
 {
-    FILE *out = options->output && strcmp(options->output, "-") ? fopen(options->output, "w") : stdout;
+    if (!options->output || !strcmp(options->output, "-"))
+        return stdout;
+    for (size_t i = 0; i < options->trace_count; i++) {
+        if (rf_cli_same_file(options->traces[i], options->output)) {
+            fprintf(stderr, "redflag: %s: is both input and output\n", options->traces[i]);
+            return NULL;
+        }
+    }
+    FILE *out = fopen(options->output, "w");
     if (!out)
         fprintf(stderr, "redflag: %s: %s\n", options->output, strerror(errno));
     return out;

@@ -130,7 +130,7 @@ static int copy(struct rf_reader *reader, const char *path, enum rf_trace_format
     enum rf_trace_status status = RF_TRACE_END;
     uint64_t taken = 0, events = 0, last = 0;
     rf_progress_begin(&progress, "converting");
-    while (taken < limit && (status = rf_trace_raw(reader, chunk, &batch)) == RF_TRACE_MORE) {
+    while (taken < limit && !rf_writer_failed(writer) && (status = rf_trace_raw(reader, chunk, &batch)) == RF_TRACE_MORE) {
         rf_writer_names(writer, reader);
         for (size_t i = 0; i < batch.count; i++) {
             uint64_t number = rf_event_number(&batch, &batch.events[i]);
@@ -145,7 +145,7 @@ static int copy(struct rf_reader *reader, const char *path, enum rf_trace_format
     }
     rf_progress_end(&progress);
     rf_chunk_free(chunk);
-    int result = taken >= limit ? RF_EXIT_OK : rf_trace_end(reader, status);
+    int result = taken >= limit || status == RF_TRACE_MORE ? RF_EXIT_OK : rf_trace_end(reader, status);
     if (!rf_writer_close(writer, &error)) {
         result = rf_trace_complain("%s", error);
         free(error);
@@ -187,7 +187,11 @@ int rf_trace_convert(int argc, char **argv)
     struct rf_reader *reader = rf_trace_open("convert", argc, argv, from);
     if (!reader)
         return RF_EXIT_USAGE;
-    int result = copy(reader, output, to, UINT64_MAX);
+    int result;
+    if (rf_cli_same_file(argv[optind], output))
+        result = rf_trace_complain("%s: is both input and output", argv[optind]);
+    else
+        result = copy(reader, output, to, UINT64_MAX);
     rf_reader_close(reader);
     return result;
 }

@@ -123,12 +123,13 @@ struct output {
     uint64_t length;
 };
 
-static void write_event(void *context, uint64_t number, const struct rf_event *event)
+static bool write_event(void *context, uint64_t number, const struct rf_event *event)
 {
     struct output *output = context;
     rf_writer_event(output->writer, number, event);
     if ((number & 0xffff) == 0)
         rf_progress_update(&output->progress, number, output->length, number);
+    return !rf_writer_failed(output->writer);
 }
 
 /* The shape decides the other options' defaults, so it is looked for first. */

@@ -40,7 +40,7 @@ struct program {
     struct rf_random random;
     rf_emit_fn *emit;
     void *context;
-    uint64_t number, held;
+    uint64_t number, length, held; /* length: 0 once no more events are wanted */
     struct walker *walkers;
     bool *lock_taken;
     uint64_t own_words, table_words, guarded_words; /* per thread; in all; per lock */
@@ -56,7 +56,8 @@ static void emit(struct program *program, uint32_t thread, enum rf_op op, uint64
                               .number = (uint32_t)++program->number,
                               .size = size & 0xffffffu,
                               .op = (uint32_t)op & 0xffu };
-    program->emit(program->context, program->number, &event);
+    if (!program->emit(program->context, program->number, &event))
+        program->length = 0;
 }
 
 static uint32_t pick_loop(struct program *program)
@@ -158,7 +159,7 @@ static uint64_t at_least(uint64_t value, uint64_t least)
 void rf_generate_program(const struct rf_generate_options *options, rf_emit_fn *emitter, void *context)
 {
     uint32_t threads = (uint32_t)at_least(options->threads, 1);
-    struct program program = { .options = options, .emit = emitter, .context = context };
+    struct program program = { .options = options, .emit = emitter, .context = context, .length = options->length };
     rf_random_seed(&program.random, options->seed);
     program.walkers = rf_zeroed(threads, sizeof *program.walkers);
     program.lock_taken = rf_zeroed(options->locks, sizeof *program.lock_taken);
@@ -176,15 +177,15 @@ void rf_generate_program(const struct rf_generate_options *options, rf_emit_fn *
     for (uint32_t i = 0; i < threads; i++)
         program.walkers[i].home = OWN_REGIONS + i * OWN_REGION_BYTES;
 
-    for (uint64_t i = 0; i < program.table_words && program.number < options->length / 16; i++)
+    for (uint64_t i = 0; i < program.table_words && program.number < program.length / 16; i++)
         emit(&program, 0, RF_WRITE, TABLE + 8 * i, 8, options->sites ? 1 : 0);
     for (uint32_t i = 1; i < threads; i++)
         emit(&program, 0, RF_FORK, i, 0, options->sites ? 1 : 0);
     uint64_t closing = threads - 1;
-    while (program.number + closing + program.held + 1 < options->length) {
+    while (program.number + closing + program.held + 1 < program.length) {
         uint32_t thread = rf_random_below(&program.random, threads);
         uint64_t until = program.number + 20 + rf_random_below(&program.random, 181);
-        while (program.number < until && program.number + closing + program.held + 1 < options->length) {
+        while (program.number < until && program.number + closing + program.held + 1 < program.length) {
             struct walker *walker = &program.walkers[thread];
             if (walker->left == 0) {
                 end_stretch(&program, thread);

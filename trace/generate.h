@@ -37,7 +37,8 @@ struct rf_generate_options {
     bool bytes;                    /* variables overlap: parts of 1, 2, 4 or 8 bytes of granules with addresses, not names */
 };
 
-typedef void rf_emit_fn(void *context, uint64_t number, const struct rf_event *event);
+/* Takes an event. false: no more are wanted, and only the few follow that end what was begun. */
+typedef bool rf_emit_fn(void *context, uint64_t number, const struct rf_event *event);
 
 void rf_generate_defaults(struct rf_generate_options *options, enum rf_shape shape);
 /* Either shape; the numbers of events are 1, 2, 3, ... */

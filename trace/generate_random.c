@@ -18,7 +18,7 @@ struct world {
     struct rf_random random;
     rf_emit_fn *emit;
     void *context;
-    uint64_t number;
+    uint64_t number, length; /* length: 0 once no more events are wanted */
     uint32_t threads, objects, variables;
     uint64_t alive;                    /* may act */
     uint64_t startable;                /* may be forked */
@@ -48,7 +48,8 @@ static void emit(struct world *world, struct rf_event event, enum rf_op op, uint
     event.addr = addr;
     event.size = size & 0xffffffu;
     event.number = (uint32_t)world->number;
-    world->emit(world->context, world->number, &event);
+    if (!world->emit(world->context, world->number, &event))
+        world->length = 0;
 }
 
 static uint32_t draw(struct world *world, uint32_t bound)
@@ -253,7 +254,7 @@ static uint32_t clamp(uint32_t value, uint32_t most)
 
 void rf_generate_random(const struct rf_generate_options *options, rf_emit_fn *emitter, void *context)
 {
-    struct world world = { .options = options, .emit = emitter, .context = context };
+    struct world world = { .options = options, .emit = emitter, .context = context, .length = options->length };
     rf_random_seed(&world.random, options->seed);
     world.threads = clamp(options->threads, RF_RANDOM_MAX);
     world.objects = clamp(options->locks, RF_RANDOM_MAX);
@@ -272,7 +273,7 @@ void rf_generate_random(const struct rf_generate_options *options, rf_emit_fn *e
             world.startable |= bit(i);
     }
     unsigned failures = 0;
-    while (world.number < options->length && world.alive && failures < TRIES) {
+    while (world.number < world.length && world.alive && failures < TRIES) {
         uint32_t thread = draw_bit(&world, world.alive), pick = draw(&world, total);
         int op = 0;
         while (pick >= options->weights[op])

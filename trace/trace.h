@@ -88,6 +88,8 @@ void rf_writer_object(struct rf_writer *writer, uint64_t addr, const char *name)
 void rf_writer_names(struct rf_writer *writer, const struct rf_reader *reader);
 void rf_writer_event(struct rf_writer *writer, uint64_t number, const struct rf_event *event);
 uint64_t rf_writer_bytes(const struct rf_writer *writer); /* handed to the system so far */
+/* Something went wrong, and nothing more is written: whoever has much to write may stop. rf_writer_close() says what it was. */
+bool rf_writer_failed(const struct rf_writer *writer);
 /* Flushes and closes. false, with *error set, if anything since the opening failed: then the file must not be trusted. */
 bool rf_writer_close(struct rf_writer *writer, char **error);
 

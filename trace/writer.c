@@ -308,6 +308,11 @@ void rf_writer_event(struct rf_writer *writer, uint64_t number, const struct rf_
         writer->parts = op == RF_COMMIT ? event.size : op == RF_COPY ? 1 : 0;
 }
 
+bool rf_writer_failed(const struct rf_writer *writer)
+{
+    return writer->error != NULL;
+}
+
 bool rf_writer_close(struct rf_writer *writer, char **error)
 {
     if (writer->parts)

@@ -166,12 +166,13 @@ struct generated {
     struct rf_writer *writer;
 };
 
-static inline void take_generated(void *context, uint64_t number, const struct rf_event *event)
+static inline bool take_generated(void *context, uint64_t number, const struct rf_event *event)
 {
     struct generated *generated = context;
     trace_add(&generated->trace, number, event);
     if (generated->writer)
         rf_writer_event(generated->writer, number, event);
+    return true;
 }
 
 /* Generates a trace into a file's bytes and, as it was made, into *trace. */

@@ -1,0 +1,78 @@
+#!/bin/sh
+# redflag trace as a user meets it: outputs that cannot be written, or are the input; pipes that close; odd numbers.
+set -eu
+redflag=${REDFLAG:?}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+fail() {
+    echo "trace.sh: $*" >&2
+    exit 1
+}
+
+# expect STATUS TEXT ARGUMENTS...: redflag must end with the status and print the text, on either stream
+expect() {
+    status=$1 text=$2 got=0
+    shift 2
+    "$redflag" "$@" >out 2>err </dev/null || got=$?
+    [ "$got" -eq "$status" ] || fail "redflag $*: status $got, not $status: $(cat err)"
+    [ -z "$text" ] || grep -qF -- "$text" out err || fail "redflag $*: '$text' is missing: $(cat out err)"
+}
+
+one_line_of_errors() {
+    [ "$(wc -l <err)" -eq 1 ] || fail "one line on standard error was expected: $(cat err)"
+}
+
+# a full disk ends everything at once: nobody waits for so many events
+for to in std rft; do
+    for shape in program random; do
+        expect 2 'No space left' trace generate --shape $shape --length 1000000000000000 --to $to -o /dev/full
+        one_line_of_errors
+    done
+done
+"$redflag" trace generate --length 300000 -o t.rft
+expect 2 'No space left' trace convert t.rft -o /dev/full
+one_line_of_errors
+for command in '--help' 'trace --help' 'trace info t.rft' 'trace info --format json t.rft' 'trace head t.rft' 'analyze t.rft'; do
+    got=0
+    # shellcheck disable=SC2086
+    "$redflag" $command >/dev/full 2>err || got=$?
+    [ "$got" -eq 2 ] || fail "redflag $command to a full disk: status $got"
+    one_line_of_errors
+done
+
+# an input is not overwritten, by whatever name
+cp "$root/examples/bank.std" bank.std
+cp bank.std before.std
+ln -s bank.std soft.std
+ln bank.std hard.std
+for out in bank.std ./bank.std soft.std hard.std; do
+    expect 2 'both input and output' trace convert bank.std -o $out
+    one_line_of_errors
+    expect 2 'both input and output' analyze "$root/examples/weblech.std" bank.std -o $out
+    one_line_of_errors
+    "$redflag" trace convert - -o $out <bank.std 2>err && fail "standard input was overwritten"
+done
+# shellcheck disable=SC2094
+"$redflag" trace convert bank.std >>bank.std 2>err && fail "the output was appended to the input"
+cmp bank.std before.std
+expect 2 'No such file' trace convert bank.std -o missing/x.rft
+one_line_of_errors
+expect 2 'No such file' trace convert missing.std -o bank.std
+cmp bank.std before.std
+
+# whoever has read enough may go
+[ "$("$redflag" trace convert t.rft 2>err | head -n 1 | wc -l)" -eq 1 ] || fail "the first line did not come"
+[ ! -s err ] || fail "a closed pipe was complained about: $(cat err)"
+
+# odd numbers are well-formed as well
+for shape in program random; do
+    for length in 0 1 2 1000; do
+        for threads in 1 2 100; do
+            "$redflag" trace generate --shape $shape --length $length --threads $threads --locks 0 --variables 0 --sites 0 -o o.rft
+            expect 0 '' trace check o.rft
+        done
+    done
+done
