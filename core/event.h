@@ -61,11 +61,19 @@ struct rf_event {
 /* Variables that have a name and no address get granules of their own from here on: no user address has these bits. */
 #define RF_NAMED_BASE (UINT64_C(1) << 60)
 
+/* Events from `begin` up to, not including, `end`. */
+struct rf_range {
+    uint32_t begin, end;
+};
+
 struct rf_batch {
     const struct rf_event *events;
     size_t count;
     uint64_t base; /* full number of the first event (anything up to 2^32 - 1 below the largest will do) */
     uint32_t ops;  /* bit (1 << op) is set for every op that occurs */
+    /* The share of one worker: rising ranges of events; NULL for all of them. No group (invariant 3) is torn. */
+    const struct rf_range *ranges;
+    size_t range_count;
 };
 
 static inline uint64_t rf_event_number(const struct rf_batch *batch, const struct rf_event *event)

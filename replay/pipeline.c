@@ -8,8 +8,8 @@
  * 3. No deadlock: a worker waits for its turn only while a worker with a smaller number is decoding or resolving, and the
  *    smallest one never waits. A worker waits for something to do only if its next chunk is being filled by another, or if no
  *    slot is empty because another worker is still analysing.
- * 4. A READY slot is read by all and written by none. Each worker passes over the accesses to variables of others: that is
- *    cheaper than handing them out, since neighbours have one owner and the branch is foreseen.
+ * 4. A READY slot is read by all and written by none. Who filled it also wrote down, as ranges, which of its events each worker
+ *    must look at: few ranges, since neighbours have one owner, and the others' events are never even loaded.
  */
 #include "replay/pipeline.h"
 #include "trace/grow.h"
@@ -24,6 +24,10 @@ struct slot {
     enum slot_state state;
     struct rf_chunk *chunk;
     struct rf_batch batch;
+    struct share {
+        struct rf_range *ranges;
+        size_t count, capacity;
+    } * shares;       /* one a worker */
     unsigned readers; /* workers that have yet to analyse it */
 };
 
@@ -46,13 +50,15 @@ struct worker {
     unsigned number;
 };
 
-static void analyse(struct rf_pipeline *pipeline, unsigned worker, const struct rf_batch *batch)
+/* `share` is the batch with the worker's ranges. */
+static void analyse(struct rf_pipeline *pipeline, unsigned worker, const struct rf_batch *batch,
+                    const struct rf_batch *share)
 {
     unsigned jobs = pipeline->plan->jobs;
     for (size_t d = 0; d < pipeline->plan->detector_count; d++) {
         const struct rf_detector *detector = pipeline->plan->detectors[d];
         if (detector->sharded)
-            detector->run(&pipeline->replays[d * jobs + worker], batch);
+            detector->run(&pipeline->replays[d * jobs + worker], share);
         else if (d % jobs == worker)
             detector->run(&pipeline->replays[d * jobs], batch);
     }
@@ -71,10 +77,38 @@ static enum rf_trace_status run_alone(struct rf_pipeline *pipeline)
     struct rf_batch batch;
     while ((status = rf_reader_next(pipeline->reader, &batch)) == RF_TRACE_MORE) {
         rf_sites_update(pipeline->sites, pipeline->reader);
-        analyse(pipeline, 0, &batch);
+        analyse(pipeline, 0, &batch, &batch);
         progress(pipeline, &batch);
     }
     return status;
+}
+
+static void add_event(struct share *share, uint32_t at)
+{
+    if (share->count && share->ranges[share->count - 1].end == at) {
+        share->ranges[share->count - 1].end++;
+        return;
+    }
+    share->ranges = rf_reserve(share->ranges, &share->capacity, share->count + 1, sizeof *share->ranges);
+    share->ranges[share->count++] = (struct rf_range){ at, at + 1 };
+}
+
+/* Accesses belong to the worker that has the variable, everything else to all. */
+static void share_out(struct slot *slot, unsigned jobs)
+{
+    for (unsigned w = 0; w < jobs; w++) {
+        slot->shares[w].count = 0;
+        /* Never NULL, which would mean all. */
+        slot->shares[w].ranges = rf_reserve(slot->shares[w].ranges, &slot->shares[w].capacity, 1, sizeof(struct rf_range));
+    }
+    for (uint32_t i = 0; i < slot->batch.count; i++) {
+        const struct rf_event *event = &slot->batch.events[i];
+        if (event->op <= RF_WRITE)
+            add_event(&slot->shares[rf_shard_of(event->addr, jobs)], i);
+        else
+            for (unsigned w = 0; w < jobs; w++)
+                add_event(&slot->shares[w], i);
+    }
 }
 
 /* Takes the next chunk through its filling. Called with the lock held, returns with it held. */
@@ -111,6 +145,12 @@ static void fill(struct crew *crew)
         progress(crew->pipeline, &slot->batch);
     }
     crew->resolved++;
+    pthread_cond_broadcast(&crew->changed);
+    pthread_mutex_unlock(&crew->lock);
+
+    share_out(slot, crew->jobs);
+
+    pthread_mutex_lock(&crew->lock);
     slot->readers = crew->jobs;
     slot->state = READY;
     pthread_cond_broadcast(&crew->changed);
@@ -127,7 +167,10 @@ static void *work(void *argument)
         /* Slot and number belong together: a slot is not refilled before this worker has analysed it. */
         if (mine->state == READY && next < crew->fetched) {
             pthread_mutex_unlock(&crew->lock);
-            analyse(crew->pipeline, worker->number, &mine->batch);
+            struct rf_batch share = mine->batch;
+            share.ranges = mine->shares[worker->number].ranges;
+            share.range_count = mine->shares[worker->number].count;
+            analyse(crew->pipeline, worker->number, &mine->batch, &share);
             pthread_mutex_lock(&crew->lock);
             next++;
             if (!--mine->readers) {
@@ -152,7 +195,7 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
     pthread_cond_init(&crew.changed, NULL);
     crew.slots = rf_resize(NULL, crew.slot_count * sizeof *crew.slots);
     for (unsigned i = 0; i < crew.slot_count; i++)
-        crew.slots[i] = (struct slot){ .chunk = rf_chunk_new() };
+        crew.slots[i] = (struct slot){ .chunk = rf_chunk_new(), .shares = rf_zeroed(jobs, sizeof(struct share)) };
     pthread_t *threads = rf_resize(NULL, jobs * sizeof *threads);
     struct worker *workers = rf_resize(NULL, jobs * sizeof *workers);
     for (unsigned w = 0; w < jobs; w++) {
@@ -165,8 +208,12 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
     work(&workers[0]);
     for (unsigned w = 1; w < jobs; w++)
         pthread_join(threads[w], NULL);
-    for (unsigned i = 0; i < crew.slot_count; i++)
+    for (unsigned i = 0; i < crew.slot_count; i++) {
+        for (unsigned w = 0; w < jobs; w++)
+            free(crew.slots[i].shares[w].ranges);
+        free(crew.slots[i].shares);
         rf_chunk_free(crew.slots[i].chunk);
+    }
     free(crew.slots);
     free(threads);
     free(workers);

@@ -1,6 +1,9 @@
 /* The earlier access of a race is known by 32 bits of its number. In a trace of fewer than 2^32 events they are its number; in a
- * longer one it is the latest event with these bits that touches the variable, and has the thread: so candidates are tried from
- * the later to the earlier, one pass over their chunks for each step of 2^32.
+ * longer one it is the latest event with these bits that touches the variable, and has the kind and the thread: so candidates
+ * are tried from the later to the earlier, one pass over their chunks for each step of 2^32.
+ *
+ * 1. A history that was copied belongs to another address, and an event that someone else performed (ident) has another
+ *    thread: so nothing is a must, and the best candidate wins, among equals the one that was tried first.
  */
 #include "replay/provenance.h"
 
@@ -12,8 +15,12 @@
 struct wanted {
     uint64_t number;
     struct rf_race *race;
-    bool found;
+    bool writes; /* what the detector says of the first access */
+    uint32_t thread;
+    unsigned fits; /* how well the best candidate does, 0: there was none */
 };
+
+#define FITS_WELL 8u
 
 struct search {
     struct wanted *wanted;
@@ -26,9 +33,13 @@ static int by_number(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static bool touches(const struct rf_event *event, const struct rf_race *race)
+static unsigned fits(const struct wanted *wanted, const struct rf_event *event)
 {
-    return event->addr < race->addr + race->size && race->addr < event->addr + event->size;
+    const struct rf_race *race = wanted->race;
+    bool touches = event->addr < race->addr + race->size && race->addr < event->addr + event->size;
+    bool same_kind = rf_op_writes((enum rf_op)event->op) == wanted->writes;
+    bool same_thread = wanted->thread == RF_UNKNOWN || wanted->thread == event->thread;
+    return 1 + 4 * touches + 2 * same_kind + same_thread;
 }
 
 static void found(void *context, uint64_t number, const struct rf_event *event)
@@ -41,17 +52,14 @@ static void found(void *context, uint64_t number, const struct rf_event *event)
     for (size_t i = search->at; is_access && i < search->count && search->wanted[i].number == number; i++) {
         struct wanted *wanted = &search->wanted[i];
         struct rf_race_access *first = &wanted->race->first;
-        bool exact = touches(event, wanted->race) && rf_op_writes(op) == rf_op_writes(first->op);
-        /* A history that was copied belongs to another address: then any access with the number will do. Of several events
-         * with one number (a transaction) the exact one wins. */
-        if (wanted->found && !exact)
+        unsigned now = fits(wanted, event);
+        if (now <= wanted->fits)
             continue;
-        wanted->found = true;
+        wanted->fits = now;
         first->number = number;
         first->op = op;
         first->site = event->site;
-        if (first->thread == RF_UNKNOWN)
-            first->thread = event->thread;
+        first->thread = wanted->thread == RF_UNKNOWN ? event->thread : wanted->thread;
     }
 }
 
@@ -65,8 +73,10 @@ bool rf_provenance(struct rf_reader *reader, struct rf_report *report)
         struct rf_races *races = &report->results[r].races;
         for (size_t i = 0; i < races->count; i++)
             if (races->list[i].first.number)
-                search.wanted[search.count++] =
-                    (struct wanted){ .number = races->list[i].first.number, .race = &races->list[i] };
+                search.wanted[search.count++] = (struct wanted){ .number = races->list[i].first.number,
+                                                                 .race = &races->list[i],
+                                                                 .writes = rf_op_writes(races->list[i].first.op),
+                                                                 .thread = races->list[i].first.thread };
     }
     uint64_t *numbers = rf_resize(NULL, search.count * sizeof *numbers);
     bool readable = true;
@@ -81,7 +91,7 @@ bool rf_provenance(struct rf_reader *reader, struct rf_report *report)
         size_t left = 0;
         for (size_t i = 0; i < search.count; i++) {
             struct wanted wanted = search.wanted[i];
-            if (wanted.found || wanted.number <= UINT32_MAX)
+            if (wanted.fits == FITS_WELL || wanted.number <= UINT32_MAX)
                 continue;
             wanted.number -= UINT64_C(1) << 32;
             search.wanted[left++] = wanted;

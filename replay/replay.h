@@ -58,6 +58,45 @@ void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, cons
 /* Drops the races so far. For run.inc. */
 void rf_replay_start_over(struct rf_replay *replay, struct rf_engine *engine);
 
+/* A place in the share of one worker. */
+struct rf_cursor {
+    const struct rf_event *event, *stop; /* event is NULL at the end */
+    const struct rf_event *events;
+    const struct rf_range *next, *last;
+};
+
+static inline void rf_cursor_step(struct rf_cursor *cursor, size_t count)
+{
+    cursor->event += count;
+    if (__builtin_expect(cursor->event < cursor->stop, 1))
+        return;
+    if (cursor->next == cursor->last) {
+        cursor->event = cursor->stop = NULL;
+        return;
+    }
+    cursor->event = cursor->events + cursor->next->begin;
+    cursor->stop = cursor->events + cursor->next->end;
+    cursor->next++;
+}
+
+/* The first event of the share that is not before `start`. */
+static inline struct rf_cursor rf_cursor_at(const struct rf_batch *batch, size_t start)
+{
+    struct rf_cursor cursor = { .events = batch->events, .next = batch->ranges, .last = batch->ranges + batch->range_count };
+    if (!batch->ranges && start < batch->count) {
+        cursor.event = batch->events + start;
+        cursor.stop = batch->events + batch->count;
+    }
+    while (cursor.next != cursor.last && cursor.next->end <= start)
+        cursor.next++;
+    if (cursor.next != cursor.last) {
+        cursor.event = batch->events + (cursor.next->begin < start ? start : cursor.next->begin);
+        cursor.stop = batch->events + cursor.next->end;
+        cursor.next++;
+    }
+    return cursor;
+}
+
 static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
 {
     /* Neighbours stay together: they are accessed one after the other, and their cells share pages. */

@@ -82,7 +82,7 @@ enum rf_trace_status rf_text_fetch(struct rf_reader *reader, struct rf_chunk *ch
         return reader->over;
     /* The numbers of a batch are lines no later than the last one parsed, and there are fewer than 2^32 in it. */
     uint64_t base = parser.line - (uint32_t)((uint32_t)parser.line - parser.events[0].number);
-    chunk->ready = (struct rf_batch){ parser.events, parser.count, base, parser.ops };
+    chunk->ready = (struct rf_batch){ .events = parser.events, .count = parser.count, .base = base, .ops = parser.ops };
     return RF_TRACE_MORE;
 }
 
@@ -249,6 +249,7 @@ bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, str
                                 &chunk->threads_capacity);
     if (chunk->flaw)
         return false;
-    *batch = (struct rf_batch){ chunk->events, chunk->header.events, chunk->header.first, ops };
+    *batch =
+        (struct rf_batch){ .events = chunk->events, .count = chunk->header.events, .base = chunk->header.first, .ops = ops };
     return true;
 }

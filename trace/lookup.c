@@ -117,7 +117,8 @@ static enum rf_trace_status scan_text(struct search *search)
         start += rf_std_parse(&parser, text + start, end - start, final, RF_BATCH_EVENTS);
         if (parser.count) {
             uint64_t base = parser.line - (uint32_t)((uint32_t)parser.line - parser.events[0].number);
-            match(search, &(struct rf_batch){ parser.events, parser.count, base, parser.ops });
+            match(search,
+                  &(struct rf_batch){ .events = parser.events, .count = parser.count, .base = base, .ops = parser.ops });
             continue;
         }
         if (final)
