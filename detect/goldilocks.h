@@ -426,6 +426,9 @@ static inline bool gl_must_widen(const struct gl *d)
 
 static inline void gl_statistics(const struct gl *d, rf_statistic_fn *emit, void *context)
 {
+    emit(context, "checks",
+         d->counts.same_thread + d->counts.lock + d->counts.transaction + d->counts.two_threads + d->counts.stored +
+             d->counts.full);
     emit(context, "short circuit: same thread", d->counts.same_thread);
     emit(context, "short circuit: lock", d->counts.lock);
     emit(context, "short circuit: transaction", d->counts.transaction);

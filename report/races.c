@@ -54,6 +54,43 @@ static void plural(FILE *out, uint64_t count, const char *what)
     fprintf(out, "%" PRIu64 " %s%s", count, what, count == 1 ? "" : "s");
 }
 
+/* Statistics that the papers print as a share of another one. */
+static double share_of(const struct rf_result *result, const struct rf_statistic *statistic)
+{
+    static const struct {
+        const char *parts, *whole; /* names that begin so are parts of it */
+    } shares[] = {
+        { "short circuit: ", "checks" },
+        { "lockset already computed", "checks" },
+        { "full traversals", "checks" },
+        { "accesses sampled", "accesses" },
+        { "synchronisations sampled", "synchronisations" },
+        { "periods sampled", "periods" },
+    };
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        if (strncmp(statistic->name, shares[i].parts, strlen(shares[i].parts)) != 0)
+            continue;
+        for (size_t s = 0; s < result->statistic_count; s++)
+            if (!strcmp(result->statistics[s].name, shares[i].whole) && result->statistics[s].value)
+                return (double)statistic->value / (double)result->statistics[s].value;
+    }
+    return -1;
+}
+
+static void statistics_text(FILE *out, const struct rf_result *result)
+{
+    for (size_t s = 0; s < result->statistic_count; s++) {
+        const struct rf_statistic *statistic = &result->statistics[s];
+        double share = share_of(result, statistic);
+        fprintf(out, "  %-44s %14" PRIu64, statistic->name, statistic->value);
+        if (share >= 0)
+            fprintf(out, " %6.2f%%", 100 * share);
+        fputc('\n', out);
+    }
+    fprintf(out, "  %-44s %14.3f\n  %-44s %14" PRIu64 "\n", "seconds in the detector", result->seconds, "bytes of metadata",
+            result->bytes);
+}
+
 void rf_report_text(FILE *out, const struct rf_report *report, bool statistics)
 {
     char buffer[32];
@@ -82,11 +119,8 @@ void rf_report_text(FILE *out, const struct rf_report *report, bool statistics)
             access_text(out, names, "first", &race->first);
             access_text(out, names, "second", &race->second);
         }
-        for (size_t s = 0; statistics && s < result->statistic_count; s++)
-            fprintf(out, "  %-44s %14" PRIu64 "\n", result->statistics[s].name, result->statistics[s].value);
         if (statistics)
-            fprintf(out, "  %-44s %14.3f\n  %-44s %14" PRIu64 "\n", "seconds in the detector", result->seconds,
-                    "bytes of metadata", result->bytes);
+            statistics_text(out, result);
     }
 }
 
