@@ -22,8 +22,8 @@
 #include "core/map.h"
 
 struct rf_thread {
-    uint32_t index; /* the thread's number in the trace */
-    uint32_t slot;
+    uint32_t index;       /* the thread's number in the trace */
+    uint32_t slot, since; /* and its first time there */
     rf_epoch epoch;
     uint32_t narrow; /* the epoch in 32 bits, for detectors with narrow cells; valid while !overflow */
     bool in_transaction;
@@ -34,7 +34,7 @@ struct rf_thread {
 /* One object that orders threads. `released` is what an acquire receives; `readers` what only an exclusive acquire does. */
 struct rf_sync {
     struct rf_clock released, readers;
-    struct rf_thread *last; /* who alone published `released` last, and nobody since: it need not join its own knowledge */
+    struct rf_thread *last; /* who knows all of `released`, since it published or acquired it last: it need not join it */
 };
 
 struct rf_owner {
@@ -114,6 +114,7 @@ static inline void rf_slot_own(struct rf_order *order, uint32_t slot, struct rf_
     s->owners = rf_grow(order->engine->memory, s->owners, &s->cap, s->count + 1, sizeof *s->owners);
     s->owners[s->count++] = (struct rf_owner){ since, thread->index };
     thread->slot = slot;
+    thread->since = since;
     rf_clock_set(&thread->clock, order->engine->memory, slot, since);
     rf_thread_refresh(order, thread);
 }
@@ -152,21 +153,42 @@ static inline struct rf_thread *rf_thread_new(struct rf_order *order, uint32_t i
     return thread;
 }
 
+static inline struct rf_thread *rf_order_known_thread(const struct rf_order *order, uint32_t index)
+{
+    return index < order->thread_cap ? order->threads[index] : NULL;
+}
+
+/* A thread that was joined lives again: its name is used again, or the trace is wrong. Its slot may have another owner. */
+static inline void rf_thread_revive(struct rf_order *order, struct rf_thread *thread, const struct rf_thread *parent)
+{
+    thread->joined = false;
+    rf_slot_choose(order, thread, parent);
+}
+
+/* The thread, which is about to act. */
 static inline struct rf_thread *rf_order_thread(struct rf_order *order, uint32_t index)
 {
-    if (index < order->thread_cap && order->threads[index])
-        return order->threads[index];
-    return rf_thread_new(order, index, NULL);
+    struct rf_thread *thread = rf_order_known_thread(order, index);
+    if (__builtin_expect(!thread, 0))
+        return rf_thread_new(order, index, NULL);
+    if (__builtin_expect(thread->joined, 0))
+        rf_thread_revive(order, thread, NULL);
+    return thread;
 }
 
 /* Which thread an epoch belongs to. */
 static inline uint32_t rf_order_owner(const struct rf_order *order, rf_epoch epoch)
 {
     const struct rf_slot *slot = &order->slots[rf_epoch_slot(epoch)];
-    uint32_t i = slot->count;
-    while (i > 1 && slot->owners[i - 1].since > rf_epoch_time(epoch))
-        i--;
-    return slot->owners[i - 1].thread;
+    uint32_t low = 0, high = slot->count; /* the owner is at low or above, and below high: there may be thousands */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (slot->owners[middle].since > rf_epoch_time(epoch))
+            high = middle;
+        else
+            low = middle;
+    }
+    return slot->owners[low].thread;
 }
 
 static inline void rf_thread_advance(struct rf_order *order, struct rf_thread *thread, uint32_t step)
@@ -232,10 +254,13 @@ static inline void rf_order_acquire(struct rf_order *order, struct rf_thread *th
         return;
     struct rf_sync *sync = rf_order_object(order, RF_SPACE_LOCK, key);
     rf_order_receive(order, thread, sync);
-    if (exclusive && sync->readers.len) {
+    if (!exclusive)
+        return;
+    if (sync->readers.len) {
         order->clock_operations++;
         rf_clock_join(&thread->clock, order->engine->memory, &sync->readers);
     }
+    sync->last = thread;
 }
 
 static inline void rf_order_release(struct rf_order *order, struct rf_thread *thread, uint64_t key, bool exclusive)
@@ -247,10 +272,14 @@ static inline void rf_order_release(struct rf_order *order, struct rf_thread *th
             /* Algorithm 2 copies. The holder received all that the lock knew, so joining is the same; and in a trace that
              * releases a lock nobody holds, it still means that every release comes before every later acquire. */
             rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
-            rf_clock_clear(&sync->readers);
-            sync->last = thread;
+            if (sync->last == thread)
+                rf_clock_clear(&sync->readers);
+            else
+                sync->last = NULL;
         } else {
             rf_clock_join(&sync->readers, order->engine->memory, &thread->clock);
+            if (sync->last != thread)
+                sync->last = NULL;
         }
     }
     if (order->tick_releases)
@@ -259,9 +288,11 @@ static inline void rf_order_release(struct rf_order *order, struct rf_thread *th
 
 static inline void rf_order_fork(struct rf_order *order, struct rf_thread *parent, uint32_t index)
 {
-    struct rf_thread *child = index < order->thread_cap ? order->threads[index] : NULL;
+    struct rf_thread *child = rf_order_known_thread(order, index);
     if (!child)
         child = rf_thread_new(order, index, parent);
+    else if (child->joined)
+        rf_thread_revive(order, child, parent);
     uint32_t own = child->clock.times[child->slot];
     order->clock_operations++;
     rf_clock_join(&child->clock, order->engine->memory, &parent->clock);
@@ -272,7 +303,9 @@ static inline void rf_order_fork(struct rf_order *order, struct rf_thread *paren
 
 static inline void rf_order_join(struct rf_order *order, struct rf_thread *thread, uint32_t index)
 {
-    struct rf_thread *child = rf_order_thread(order, index);
+    struct rf_thread *child = rf_order_known_thread(order, index);
+    if (!child)
+        child = rf_thread_new(order, index, NULL);
     order->clock_operations++;
     rf_clock_join(&thread->clock, order->engine->memory, &child->clock);
     if (!child->joined && child != thread) {

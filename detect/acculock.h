@@ -95,23 +95,30 @@ static inline void al_init(struct al *d)
     rf_readmaps_init(&d->readers, d->engine.memory);
 }
 
+static inline rf_epoch al_first(const struct al_thread *t)
+{
+    return rf_epoch_make(t->accu.order.slot, t->accu.order.since);
+}
+
 /* A thread has another slot after its times were used up (core/order.h, 3). */
 static inline void al_refresh(struct al *d, struct al_thread *t)
 {
-    const struct rf_slot *slot = &d->accu.order.slots[t->accu.order.slot];
     if (t->mine) {
         t->earlier = rf_grow(d->engine.memory, t->earlier, &t->earlier_cap, t->earlier_count + 1, sizeof *t->earlier);
         t->earlier[t->earlier_count++] = t->mine;
     }
-    t->mine = rf_epoch_make(t->accu.order.slot, slot->owners[slot->count - 1].since);
+    t->mine = al_first(t);
     t->mine_narrow = t->accu.order.slot << AL_TIME_BITS | rf_epoch_time(t->mine);
 }
 
 static inline struct al_thread *al_thread_at(struct al *d, uint32_t thread)
 {
     struct al_thread *t = (struct al_thread *)rf_accu_thread_at(&d->accu, thread);
-    if (!t->mine)
+    if (t->mine != al_first(t)) { /* it is new, or lives again: others may have had its earlier slots, so they say nothing */
+        t->mine = 0;
+        t->earlier_count = 0;
         al_refresh(d, t);
+    }
     return t;
 }
 

@@ -45,8 +45,7 @@ static inline void mr_init(struct mr *d)
 static inline struct mr_thread *mr_thread_at(struct mr *d, uint32_t thread)
 {
     struct mr_thread *t = pr_thread_at(&d->protection, thread, sizeof *t);
-    if (!t->clock)
-        t->clock = rf_order_thread(&d->order, thread);
+    t->clock = rf_order_thread(&d->order, thread); /* always: it tells a thread that was joined and lives again */
     return t;
 }
 

@@ -270,9 +270,11 @@ static inline void pc_release(struct pc *d, struct pc_thread *t, uint64_t key, b
 static inline void pc_fork(struct pc *d, struct pc_thread *t, uint32_t index)
 {
     struct pc_clocks *c = &d->clocks;
-    struct pc_thread *child = index < c->thread_cap ? c->threads[index] : NULL;
+    struct pc_thread *child = pc_known_thread(c, index);
     if (!child)
         child = pc_thread_new(c, index, t);
+    else if (child->joined)
+        pc_thread_begin(c, child, t);
     pc_join(c, child, t->clock, t->slot, pc_version(t));
     pc_tick(c, t);
 }
@@ -280,7 +282,9 @@ static inline void pc_fork(struct pc *d, struct pc_thread *t, uint32_t index)
 static inline void pc_join_thread(struct pc *d, struct pc_thread *t, uint32_t index)
 {
     struct pc_clocks *c = &d->clocks;
-    struct pc_thread *child = pc_clocks_thread(c, index);
+    struct pc_thread *child = pc_known_thread(c, index);
+    if (!child)
+        child = pc_thread_new(c, index, NULL);
     pc_join(c, t, child->clock, child->slot, pc_version(child));
     if (child->joined || child == t)
         return;

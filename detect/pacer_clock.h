@@ -153,6 +153,19 @@ static inline void pc_slot_choose(struct pc_clocks *c, struct pc_thread *t, cons
     pc_slot_fresh(c, t);
 }
 
+/* A thread that is new, or was joined and lives again: then its slot may have another owner (core/order.h). */
+static inline void pc_thread_begin(struct pc_clocks *c, struct pc_thread *t, const struct pc_thread *parent)
+{
+    struct rf_memory *memory = c->engine->memory;
+    pc_clock_own(c, &t->clock);
+    rf_clock_join(&t->clock->times, memory, &c->past);
+    pc_slot_choose(c, t, parent);
+    t->joined = false;
+    t->live_at = c->live_count++;
+    c->live = rf_grow(memory, c->live, &c->live_cap, c->live_count, sizeof *c->live);
+    c->live[t->live_at] = t;
+}
+
 static inline struct pc_thread *pc_thread_new(struct pc_clocks *c, uint32_t index, const struct pc_thread *parent)
 {
     struct rf_memory *memory = c->engine->memory;
@@ -160,19 +173,24 @@ static inline struct pc_thread *pc_thread_new(struct pc_clocks *c, uint32_t inde
     struct pc_thread *t = c->threads[index] = rf_alloc(memory, sizeof *t);
     t->index = index;
     t->clock = pc_clock_new(c);
-    rf_clock_join(&t->clock->times, memory, &c->past);
-    pc_slot_choose(c, t, parent);
-    t->live_at = c->live_count++;
-    c->live = rf_grow(memory, c->live, &c->live_cap, c->live_count, sizeof *c->live);
-    c->live[t->live_at] = t;
+    pc_thread_begin(c, t, parent);
     return t;
 }
 
+static inline struct pc_thread *pc_known_thread(const struct pc_clocks *c, uint32_t index)
+{
+    return index < c->thread_cap ? c->threads[index] : NULL;
+}
+
+/* The thread, which is about to act. */
 static inline struct pc_thread *pc_clocks_thread(struct pc_clocks *c, uint32_t index)
 {
-    if (index < c->thread_cap && c->threads[index])
-        return c->threads[index];
-    return pc_thread_new(c, index, NULL);
+    struct pc_thread *t = pc_known_thread(c, index);
+    if (!t)
+        return pc_thread_new(c, index, NULL);
+    if (t->joined)
+        pc_thread_begin(c, t, NULL);
+    return t;
 }
 
 static inline uint32_t pc_owner(const struct pc_clocks *c, rf_epoch epoch)

@@ -365,6 +365,52 @@ static void test_slots_are_reused(void **state)
     rf_memory_end(&w.memory);
 }
 
+/* A thread that was joined lives again: in a slot of its own, whoever has the old one now. */
+static void test_threads_live_again(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 0, 0);
+    perform(&w, 0, RF_FORK, 1);
+    rf_epoch first = now(&w, 1);
+    perform(&w, 0, RF_JOIN, 1);
+    perform(&w, 0, RF_FORK, 2); /* takes over its slot */
+    rf_epoch second = now(&w, 1);
+    assert_int_not_equal(rf_epoch_slot(second), rf_epoch_slot(first));
+    assert_true(knows(&w, 1, first));
+    assert_false(knows(&w, 2, second));
+    assert_false(knows(&w, 1, now(&w, 2)));
+    perform(&w, 0, RF_JOIN, 1);
+    perform(&w, 0, RF_JOIN, 2);
+    for (uint32_t i = 0; i < 100; i++) { /* slots are not used up by it */
+        perform(&w, 0, RF_FORK, 1);
+        perform(&w, 0, RF_JOIN, 1);
+    }
+    assert_int_equal(w.order.slot_count, 3);
+    assert_int_equal(rf_order_owner(&w.order, first), 1);
+    assert_int_equal(rf_order_owner(&w.order, second), 1);
+    rf_memory_end(&w.memory);
+}
+
+/* Whoever releases a lock without holding it does not know what others have released. */
+static void test_releases_of_nobody(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, 0, 0);
+    rf_epoch writer = now(&w, 0), reader = now(&w, 1);
+    perform(&w, 0, RF_ACQUIRE, 9);
+    perform(&w, 0, RF_RELEASE, 9);
+    perform(&w, 1, RF_READ_ACQUIRE, 9);
+    perform(&w, 1, RF_READ_RELEASE, 9);
+    perform(&w, 2, RF_RELEASE, 9);
+    assert_false(knows(&w, 2, writer));
+    perform(&w, 2, RF_ACQUIRE, 9);
+    assert_true(knows(&w, 2, writer));
+    assert_true(knows(&w, 2, reader));
+    rf_memory_end(&w.memory);
+}
+
 static void test_slots_of_strangers_are_not(void **state)
 {
     (void)state;
@@ -473,6 +519,8 @@ int main(void)
         cmocka_unit_test(test_locksets),
         cmocka_unit_test(test_held),
         cmocka_unit_test(test_slots_are_reused),
+        cmocka_unit_test(test_threads_live_again),
+        cmocka_unit_test(test_releases_of_nobody),
         cmocka_unit_test(test_slots_of_strangers_are_not),
         cmocka_unit_test(test_times_run_out),
         cmocka_unit_test(test_slots_run_out),

@@ -548,6 +548,10 @@ static void test_found_before(void **state)
         /* LiteHB stops tracking inside a commit */
         ("T2|w(0x1008:8)|s1\nT1|commit(w:0x1008:8)|s1\nT2|commit(w:0x1003:13)|s3\nT1|commit(r:0x1000:8;w:0x1000:8)|s2\n"
          "T0|commit(w:0x1008:8,0x1008:8)|s1\nT0|r(0x1008:8)|s2\n"),
+        /* a thread that was joined acts, after its slot was handed on; or is forked again */
+        "T0|fork(T1)|s\nT0|join(T1)|s\nT0|fork(T2)|s\nT1|w(0x1008:8)|s\nT2|w(0x1008:8)|s\n",
+        ("T0|fork(T1)|s\nT1|r(0x1008:8)|s\nT0|join(T1)|s\nT0|fork(T2)|s\nT2|r(0x1008:8)|s\nT0|fork(T1)|s\nT1|w(0x1000:8)|s\n"
+         "T2|w(0x1000:8)|s\nT1|r(0x1008:8)|s\nT3|w(0x1008:8)|s\n"),
     };
     static struct trace trace;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
