@@ -84,6 +84,10 @@ for jobs in 1 2 4; do
     grep -q 'write-write on b' out || fail "moved.std from a pipe: $(cat out)"
 done
 
+# the first access is that part of its transaction which did what the detector says
+printf 'T1|commit(r:y;w:x)|1\nT2|w(x)|2\n' >commit.std
+expect 66 'first  event 1, thread T1, w in commit at 1' analyze commit.std
+
 # truncated: what is good is analysed, which is said, with status 3, races or not
 size=$(wc -c <t.rft)
 head -c $((size - 20)) t.rft >cut.rft
