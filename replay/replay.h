@@ -65,6 +65,7 @@ struct rf_cursor {
     const struct rf_range *next, *last;
 };
 
+/* Not at the end. */
 static inline void rf_cursor_step(struct rf_cursor *cursor, size_t count)
 {
     cursor->event += count;
@@ -82,7 +83,9 @@ static inline void rf_cursor_step(struct rf_cursor *cursor, size_t count)
 /* The first event of the share that is not before `start`. */
 static inline struct rf_cursor rf_cursor_at(const struct rf_batch *batch, size_t start)
 {
-    struct rf_cursor cursor = { .events = batch->events, .next = batch->ranges, .last = batch->ranges + batch->range_count };
+    struct rf_cursor cursor = { .events = batch->events, .next = batch->ranges, .last = batch->ranges };
+    if (batch->ranges)
+        cursor.last += batch->range_count;
     if (!batch->ranges && start < batch->count) {
         cursor.event = batch->events + start;
         cursor.stop = batch->events + batch->count;
