@@ -20,7 +20,7 @@ static void help(void)
     puts("usage: redflag COMMAND [ARGUMENT...]\n\nFinds data races.\n\nCommands:");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].summary);
-    puts("\n`redflag COMMAND --help` tells more about a command.");
+    puts("\n`redflag COMMAND --help` tells more about a command, `redflag --version` which version this is.");
 }
 
 static int run(int argc, char **argv)

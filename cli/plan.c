@@ -35,7 +35,7 @@ static const struct option long_options[] = {
 
 static const char option_help[] =
     "  -d, --detector NAME,...   which detectors; `all` for every one (default: %s)\n"
-    "  -f, --format %s   form of the output (default: %s)\n"
+    "  -f, --format %-12s form of the output (default: %s)\n"
     "  -o, --output FILE         write it there\n"
     "  -j, --jobs N              share the variables out over N threads; the results are the same\n"
     "      --all-races           every race, not only the first of each variable\n"

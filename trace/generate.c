@@ -195,6 +195,8 @@ void rf_generate_program(const struct rf_generate_options *options, rf_emit_fn *
             }
         }
     }
+    if (program.number + closing + program.held < program.length) /* an acquire would have been too much */
+        emit(&program, 0, RF_READ, program.walkers[0].home, 8, options->sites ? 1 : 0);
     for (uint32_t i = 0; i < threads; i++)
         end_stretch(&program, i);
     for (uint32_t i = 1; i < threads; i++)

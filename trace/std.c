@@ -363,6 +363,11 @@ static bool parse_commit(struct rf_std_parser *parser, struct rf_event event, st
     return true;
 }
 
+static bool is_word(struct span s, const char *word)
+{
+    return strlen(word) == length(s) && memcmp(word, s.at, length(s)) == 0;
+}
+
 /* The operation of a word; RF_OP_COUNT if there is none. */
 static enum rf_op parse_word(struct span s)
 {
@@ -370,7 +375,7 @@ static enum rf_op parse_word(struct span s)
         return *s.at == 'r' ? RF_READ : *s.at == 'w' ? RF_WRITE : RF_OP_COUNT;
     for (int op = RF_ACQUIRE; op < RF_OP_COUNT; op++) {
         const char *word = rf_op_text((enum rf_op)op);
-        if (*word == *s.at && strlen(word) == length(s) && memcmp(word, s.at, length(s)) == 0)
+        if (*word == *s.at && is_word(s, word))
             return (enum rf_op)op;
     }
     return RF_OP_COUNT;
@@ -383,6 +388,8 @@ static bool parse_event(struct rf_std_parser *parser, struct rf_event event, str
     if (word.at == word.end)
         return fail(parser, "the operation is missing");
     enum rf_op op = parse_word(word);
+    if (op == RF_OP_COUNT && (is_word(word, "begin") || is_word(word, "end")))
+        return true; /* RAPID's atomic blocks order nothing */
     if (op == RF_OP_COUNT)
         return fail(parser, "unknown operation '%.*s'", shown(word), word.at);
     if (open && s.end[-1] != ')')

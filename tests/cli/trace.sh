@@ -76,3 +76,14 @@ for shape in program random; do
         done
     done
 done
+
+# as many events as asked for, if the forks and joins leave room for them
+for length in 14 15 16 1000 1001 30000; do
+    [ "$("$redflag" trace generate --length $length | wc -l)" -eq $length ] || fail "not $length events"
+done
+
+# what RAPID writes
+printf '%s\n' 'T0|fork(T1)|1' 'T0|begin|2' 'T0|w(V123.0x4[5])|345' 'T0|end|3' 'T1|begin(7)|2' 'T1|acq(L5)|12' \
+    'T1|r(V123.0x4[5])|346' 'T1|rel(L5)|13' 'T1|end(7)|3' 'T0|join(T1)|9' >rapid.std
+expect 66 'rapid.std: 6 events' analyze rapid.std
+grep -q 'second event 7, thread T1, r at 346' out || fail "the lines of a RAPID trace are not counted: $(cat out)"
