@@ -131,7 +131,8 @@ static inline void rf_slot_fresh(struct rf_order *order, struct rf_thread *threa
 /* Invariant 2. parent is NULL for a thread that nobody forked. */
 static inline void rf_slot_choose(struct rf_order *order, struct rf_thread *thread, const struct rf_thread *parent)
 {
-    for (uint32_t i = 0; parent && i < order->idle_count && i < 16; i++) {
+    /* Whose end the forker has seen is likely to be among those that ended last. */
+    for (uint32_t i = order->idle_count, least = i > 16 ? i - 16 : 0; parent && i-- > least;) {
         uint32_t slot = order->idle[i];
         const struct rf_slot *s = &order->slots[slot];
         if (rf_clock_get(&parent->clock, slot) < s->last || s->last + 2 * order->tick >= order->time_limit)

@@ -464,7 +464,7 @@ static inline void pc_statistics(const struct pc *d, rf_statistic_fn *emit, void
     emit(context, "accesses", sampled + reads->slow + reads->fast + writes->slow + writes->fast);
     emit(context, "synchronisations sampled", in->operations);
     emit(context, "synchronisations", in->operations + out->operations);
-    emit(context, "sampling periods", d->period_count);
+    emit(context, "sampling began", d->period_count);
 }
 
 #endif

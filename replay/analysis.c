@@ -64,12 +64,26 @@ static void gather_races(struct rf_result *result, struct rf_replay *replays, un
     all->count = kept;
 }
 
+/* Every worker sees all synchronisation: what a detector counts there is the same in each, and is not added up. */
+static bool is_shared_by_workers(const char *name)
+{
+    static const char *const shared[] = {
+        "clock operations", "joins",        "copies",  "synchronisations", "tracking started", "events enqueued",
+        "events discarded", "longest list", "periods", "sampling began",
+    };
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (strstr(name, shared[i]))
+            return true;
+    return false;
+}
+
 static void add_statistic(void *context, const char *name, uint64_t value)
 {
     struct rf_result *result = context;
     for (size_t i = 0; i < result->statistic_count; i++) {
         if (!strcmp(result->statistics[i].name, name)) {
-            result->statistics[i].value += value;
+            if (!is_shared_by_workers(name))
+                result->statistics[i].value += value;
             return;
         }
     }

@@ -2,7 +2,7 @@
  *
  * 1. A decision lasts `options.period` events: period n is the events with numbers n * period to (n + 1) * period - 1.
  * 2. Whether a period is sampled depends on the seed, on its number and on the synchronisation before it, which every worker
- *    sees; so workers with different shares of the accesses decide alike.
+ *    sees; so workers with different shares of the accesses decide alike. Periods count from number 0, wherever a worker begins.
  * 3. Work is measured in synchronisation operations. Let s and o be what a sampled period and another one hold on
  *    average: if periods are sampled with probability p, a share p*s / (p*s + (1-p)*o) of the work is. That share is the
  *    rate r for p = r*o / (r*o + (1-r)*s). Both averages start from PRIOR periods of the average over all, so that a few
@@ -22,7 +22,7 @@ struct periods {
     uint64_t seed;
     double rate;
     uint32_t period;
-    bool begun, sampling;
+    bool sampling;
     uint64_t number;            /* of the last event */
     uint64_t next;              /* the first number of the next period */
     uint64_t work[2], count[2]; /* synchronisation operations and finished periods, not sampled and sampled */
@@ -70,12 +70,8 @@ static inline void periods_decide(struct periods *sampler, uint64_t period)
 
 static __attribute__((noinline, unused)) void periods_next(struct periods *sampler)
 {
-    if (!sampler->begun) {
-        sampler->begun = true;
-        sampler->next = sampler->number - sampler->number % sampler->period;
-    } else {
+    if (sampler->next) /* before period 0 there was none */
         sampler->count[sampler->sampling]++;
-    }
     periods_decide(sampler, sampler->next / sampler->period);
     sampler->next += sampler->period;
 }
@@ -107,8 +103,8 @@ static inline void periods_statistics(const struct periods *sampler, rf_statisti
 {
     if (sampler->rate < 0)
         return;
-    emit(context, "periods sampled", sampler->count[1] + (sampler->begun && sampler->sampling));
-    emit(context, "periods", sampler->count[0] + sampler->count[1] + sampler->begun);
+    emit(context, "periods sampled", sampler->count[1] + sampler->sampling);
+    emit(context, "periods", sampler->count[0] + sampler->count[1] + (sampler->next != 0));
 }
 
 #endif

@@ -75,6 +75,19 @@ for source in t.std t.rft; do
 done
 grep -q "write-write on" t.std.1 || fail "the generated trace was to have races"
 
+# every detector, random traces of all events, several workers: the same races, and the same operations counted
+for seed in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    "$redflag" trace generate --shape random --length 400 --threads 6 --variables 40 --weight copy=0 --seed $seed -o random.std
+    for jobs in 1 2 3; do
+        "$redflag" analyze -d all --rate 0.3 --period 20 -j $jobs random.std >random.$jobs || [ $? -eq 66 ] || fail "random.std"
+    done
+    { cmp -s random.1 random.2 && cmp -s random.1 random.3; } || fail "seed $seed: workers disagree"
+done
+for jobs in 1 3; do
+    "$redflag" analyze -d fasttrack,goldilocks,pacer --rate 0.1 --stats -j $jobs t.rft | grep -vE 'seconds|bytes' >stats.$jobs
+done
+cmp -s stats.1 stats.3 || fail "several workers count other operations: $(diff stats.1 stats.3)"
+
 # a trace that moves objects, with several workers: histories go along
 printf 'T1|fork(T2)|1\nT1|w(a)|2\nT1|copy(a,b)|3\nT2|w(b)|4\n' >moved.std
 for jobs in 1 2 4; do
