@@ -83,14 +83,16 @@ static enum rf_trace_status run_alone(struct rf_pipeline *pipeline)
     return status;
 }
 
-static void add_event(struct share *share, uint32_t at)
+static void add_range(struct share *share, uint32_t begin, uint32_t end)
 {
-    if (share->count && share->ranges[share->count - 1].end == at) {
-        share->ranges[share->count - 1].end++;
+    if (begin == end)
+        return;
+    if (share->count && share->ranges[share->count - 1].end == begin) {
+        share->ranges[share->count - 1].end = end;
         return;
     }
     share->ranges = rf_reserve(share->ranges, &share->capacity, share->count + 1, sizeof *share->ranges);
-    share->ranges[share->count++] = (struct rf_range){ at, at + 1 };
+    share->ranges[share->count++] = (struct rf_range){ begin, end };
 }
 
 /* Accesses belong to the worker that has the variable, everything else to all. */
@@ -101,14 +103,28 @@ static void share_out(struct slot *slot, unsigned jobs)
         /* Never NULL, which would mean all. */
         slot->shares[w].ranges = rf_reserve(slot->shares[w].ranges, &slot->shares[w].capacity, 1, sizeof(struct rf_range));
     }
-    for (uint32_t i = 0; i < slot->batch.count; i++) {
+    uint32_t count = (uint32_t)slot->batch.count, begin = 0; /* from here on all events are the owner's */
+    unsigned owner = 0;
+    uint64_t unit = UINT64_MAX; /* of the last access: as long as it stays, nobody need be asked */
+    for (uint32_t i = 0; i < count; i++) {
         const struct rf_event *event = &slot->batch.events[i];
-        if (event->op <= RF_WRITE)
-            add_event(&slot->shares[rf_shard_of(event->addr, jobs)], i);
-        else
-            for (unsigned w = 0; w < jobs; w++)
-                add_event(&slot->shares[w], i);
+        bool access = event->op <= RF_WRITE;
+        if (access && event->addr / RF_SHARD == unit)
+            continue;
+        unit = access ? event->addr / RF_SHARD : UINT64_MAX;
+        if (access && rf_shard_of(event->addr, jobs) == owner)
+            continue;
+        add_range(&slot->shares[owner], begin, i);
+        begin = i;
+        if (access) {
+            owner = rf_shard_of(event->addr, jobs);
+            continue;
+        }
+        for (unsigned w = 0; w < jobs; w++)
+            add_range(&slot->shares[w], i, i + 1);
+        begin = i + 1;
     }
+    add_range(&slot->shares[owner], begin, count);
 }
 
 /* Takes the next chunk through its filling. Called with the lock held, returns with it held. */
