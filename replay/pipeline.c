@@ -1,13 +1,13 @@
 /* One worker reads and analyses in turn. Several share both: any worker may decode the next chunk, each analyses every chunk,
  * in order, for its own share of the variables.
  *
- * 1. A chunk lives in a slot of a ring. It is EMPTY, then FILLING by one worker, then READY, and EMPTY again once every worker
- *    has analysed it. All changes of state are made under `lock`.
- * 2. Chunks are numbered. The worker that takes number n fetches it under `lock` (the input is read in order), decodes it
- *    without, then waits for its turn to resolve (`resolved` == n), since barriers reach over chunks.
- * 3. No deadlock: a worker waits for its turn only while a worker with a smaller number is decoding or resolving, and the
- *    smallest one never waits. A worker waits for something to do only if its next chunk is being filled by another, or if no
- *    slot is empty because another worker is still analysing.
+ * 1. A chunk lives in a slot of a ring. It is EMPTY, then FILLING by one worker, DECODED, READY, and EMPTY again once every
+ *    worker has analysed it. All changes of state are made under `lock`.
+ * 2. Chunks are numbered. The worker that takes number n fetches it under `lock` (the input is read in order) and decodes it
+ *    without. Chunks are resolved in order, since barriers reach over them: by whoever decodes the one that the others, decoded
+ *    already, have been waiting for.
+ * 3. No deadlock: a worker waits only if its next chunk is not ready and there is none to fill. Then either another worker is
+ *    filling one, and will make all ready that it can, or no slot is empty because another worker is still analysing.
  * 4. A READY slot is read by all and written by none. Who filled it also wrote down, as ranges, which of its events each worker
  *    must look at: few ranges, since neighbours have one owner, and the others' events are never even loaded.
  */
@@ -18,11 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum slot_state { EMPTY, FILLING, READY };
+enum slot_state { EMPTY, FILLING, DECODED, READY };
 
 struct slot {
     enum slot_state state;
     struct rf_chunk *chunk;
+    bool good; /* all of it could be decoded */
     struct rf_batch batch;
     struct share {
         struct rf_range *ranges;
@@ -127,16 +128,39 @@ static void share_out(struct slot *slot, unsigned jobs)
     add_range(&slot->shares[owner], begin, count);
 }
 
+/* Makes ready, in order, what is decoded. Called with the lock held. */
+static void settle(struct crew *crew)
+{
+    struct rf_reader *reader = crew->pipeline->reader;
+    for (struct slot *slot; (slot = &crew->slots[crew->resolved % crew->slot_count])->state == DECODED; crew->resolved++) {
+        if (crew->resolved < crew->last) { /* else an earlier chunk was damaged, and the trace ends there */
+            struct rf_batch before = slot->batch;
+            rf_reader_resolve(reader, slot->chunk, &slot->batch);
+            if (slot->batch.events != before.events || slot->batch.count != before.count) /* rare: there were barriers */
+                share_out(slot, crew->jobs);
+            if (slot->batch.ops & 1u << RF_COPY)
+                crew->start_over = true;
+            if (!slot->good) {
+                crew->status = rf_reader_damaged(reader, slot->chunk);
+                crew->last = crew->resolved + 1;
+            }
+            progress(crew->pipeline, &slot->batch);
+        }
+        slot->readers = crew->jobs;
+        slot->state = READY;
+    }
+    pthread_cond_broadcast(&crew->changed);
+}
+
 /* Takes the next chunk through its filling. Called with the lock held, returns with it held. */
 static void fill(struct crew *crew)
 {
     struct rf_reader *reader = crew->pipeline->reader;
-    uint64_t number = crew->fetched;
-    struct slot *slot = &crew->slots[number % crew->slot_count];
+    struct slot *slot = &crew->slots[crew->fetched % crew->slot_count];
     enum rf_trace_status status = rf_reader_fetch(reader, slot->chunk);
     if (status != RF_TRACE_MORE) {
         crew->status = status;
-        crew->last = number;
+        crew->last = crew->fetched;
         pthread_cond_broadcast(&crew->changed);
         return;
     }
@@ -145,31 +169,12 @@ static void fill(struct crew *crew)
     slot->state = FILLING;
     pthread_mutex_unlock(&crew->lock);
 
-    bool good = rf_chunk_decode(reader, slot->chunk, &slot->batch);
-
-    pthread_mutex_lock(&crew->lock);
-    while (crew->resolved != number)
-        pthread_cond_wait(&crew->changed, &crew->lock);
-    if (number < crew->last) { /* else an earlier chunk was damaged, and the trace ends there */
-        rf_reader_resolve(reader, slot->chunk, &slot->batch);
-        if (slot->batch.ops & 1u << RF_COPY)
-            crew->start_over = true;
-        if (!good) {
-            crew->status = rf_reader_damaged(reader, slot->chunk);
-            crew->last = number + 1;
-        }
-        progress(crew->pipeline, &slot->batch);
-    }
-    crew->resolved++;
-    pthread_cond_broadcast(&crew->changed);
-    pthread_mutex_unlock(&crew->lock);
-
+    slot->good = rf_chunk_decode(reader, slot->chunk, &slot->batch);
     share_out(slot, crew->jobs);
 
     pthread_mutex_lock(&crew->lock);
-    slot->readers = crew->jobs;
-    slot->state = READY;
-    pthread_cond_broadcast(&crew->changed);
+    slot->state = DECODED;
+    settle(crew);
 }
 
 static void *work(void *argument)
