@@ -14,7 +14,7 @@ VERSION := $(shell cat VERSION)
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-CFLAGS ?= -O2 -g
+CFLAGS ?= -O3 -g
 SANITIZE ?=
 V ?=
 # All cores for the targets that call make themselves, unless the caller said how many.

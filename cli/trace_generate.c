@@ -25,7 +25,7 @@ static const char usage[] =
     "  --sites N           program locations (400; 8)\n"
     "  --locality P        program: chance to go on near the last place (0.9)\n"
     "  --reuse P           program: chance that an access goes back to one of the last words (0.7)\n"
-    "  --sharing P         program: chance that a stretch of accesses reads shared data (0.1)\n"
+    "  --sharing P         program: chance that a stretch of accesses reads shared data (0.03)\n"
     "  --race-rate P       program: chance that shared data is used without its lock (0)\n"
     "  --write-share P     program: writes among the accesses that may write (0.25)\n"
     "  --sync-share P      program: acquires and releases among the events (0.01)\n"

@@ -4,7 +4,7 @@
  * the first thread wrote before it forked the others, or takes a lock and works on the few words that this lock guards. A
  * scheduler lets one thread run for 20 to 200 events. Every stretch belongs to one of a few small loops of the "code": its
  * sites. The defaults are after what real programs do (AccuLock, Tables III and IV; medians): two accesses in three repeat an
- * earlier one of their epoch, one event in a hundred is a lock operation.
+ * earlier one of their epoch, one event in a hundred is a lock operation, and one read in fifty or so shares what it reads.
  */
 #include "trace/generate.h"
 
@@ -225,7 +225,7 @@ void rf_generate_defaults(struct rf_generate_options *options, enum rf_shape sha
                                              .sites = program ? 400 : 8,
                                              .locality = 0.9,
                                              .reuse = 0.7,
-                                             .sharing = 0.1,
+                                             .sharing = 0.03,
                                              .race_rate = 0,
                                              .write_share = 0.25,
                                              .sync_share = 0.01 };
