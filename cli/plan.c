@@ -205,7 +205,7 @@ int rf_plan_parse(struct rf_plan_options *options, const char *command, const ch
     static char first_format[16];
     snprintf(first_format, sizeof first_format, "%.*s", (int)strcspn(formats, "|"), formats);
     *options = (struct rf_plan_options){ .format = first_format, .plan = { .jobs = 1, .options = { .rate = -1 } } };
-    options->detectors = rf_resize(NULL, rf_detector_count * sizeof *options->detectors);
+    options->detectors = rf_zeroed(rf_detector_count, sizeof *options->detectors);
     opterr = 0;
     optind = 1;
     for (int option; (option = getopt_long(argc, argv, ":d:f:o:j:h", long_options, NULL)) != -1;) {
@@ -221,11 +221,11 @@ int rf_plan_parse(struct rf_plan_options *options, const char *command, const ch
     }
     if (!options->plan.detector_count)
         add_detectors(options, command, !strcmp(command, "compare") ? "all" : "fasttrack");
-    for (size_t i = 0; i < options->plan.detector_count; i++) {
-        if (!strcmp(options->detectors[i]->name, "litehb") && !options->plan.pair[0] && options->plan.detector_count == 1) {
-            fprintf(stderr, "redflag %s: litehb checks one pair of sites: --pair SITE1,SITE2\n", command);
-            return RF_EXIT_USAGE;
-        }
+    bool only_litehb =
+        options->plan.detector_count == 1 && options->detectors[0] == rf_detector_find("litehb", strlen("litehb"));
+    if (only_litehb && !options->plan.pair[0]) {
+        fprintf(stderr, "redflag %s: litehb checks one pair of sites: --pair SITE1,SITE2\n", command);
+        return RF_EXIT_USAGE;
     }
     options->plan.detectors = options->detectors;
     options->traces = (const char **)argv + optind;

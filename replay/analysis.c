@@ -141,7 +141,7 @@ static enum rf_trace_status attempt(struct rf_reader *reader, const struct rf_pl
     options.site_class = plan->pair[0] ? rf_sites_class : NULL;
     options.function_of = rf_sites_function;
     options.names = &sites;
-    struct rf_replay *replays = rf_resize(NULL, plan->detector_count * plan->jobs * sizeof *replays);
+    struct rf_replay *replays = rf_zeroed(plan->detector_count * plan->jobs, sizeof *replays);
     for (size_t d = 0; d < plan->detector_count; d++) {
         unsigned workers = workers_of(plan->detectors[d], plan->jobs);
         for (unsigned w = 0; w < workers; w++)
@@ -171,8 +171,7 @@ enum rf_trace_status rf_analyse(const char *path, const struct rf_plan *plan, st
     if (!reader)
         return RF_TRACE_ERROR;
     report->result_count = plan->detector_count;
-    report->results = rf_resize(NULL, plan->detector_count * sizeof *report->results);
-    memset(report->results, 0, plan->detector_count * sizeof *report->results);
+    report->results = rf_zeroed(plan->detector_count, sizeof *report->results);
     enum rf_trace_status status = attempt(reader, plan, report);
     if (status == RF_TRACE_MORE) {
         struct rf_plan alone = *plan;
