@@ -79,7 +79,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(LDFLAGS)
 ##   unit           the unit tests alone
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
 ##   bench-offline  how fast recorded traces are analysed
-##   lint           clang-tidy over all sources
+##   lint           clang-tidy over all sources but the tests
 ##   format         clang-format over all sources
 ##   setup          install the Debian packages that are missing (demo, check, fuzz, lint and format do it themselves)
 ##   install        into DESTDIR and PREFIX (/usr/local); uninstall takes the same away
@@ -117,8 +117,8 @@ bench-offline: all
 
 lint:
 	@scripts/setup build check lint
-	@printf '%s\n' $(filter %.c,$(C_FILES)) | xargs -P "$$(nproc)" -I FILE clang-tidy --quiet FILE -- $(RF_CFLAGS)
-	@echo "lint: $(words $(filter %.c,$(C_FILES))) sources are clean"
+	@printf '%s\n' $(filter-out tests/%,$(filter %.c,$(C_FILES))) | xargs -P "$$(nproc)" -I FILE clang-tidy --quiet FILE -- $(RF_CFLAGS)
+	@echo "lint: $(words $(filter-out tests/%,$(filter %.c,$(C_FILES)))) sources are clean"
 
 format:
 	@scripts/setup lint
