@@ -40,12 +40,16 @@ struct ft {
 static inline struct rf_last_read ft_unordered(const struct ft *d, uint32_t map, uint32_t filter, const struct rf_thread *t)
 {
     struct rf_reads reads = { filter, RF_ALL_LOCKS };
-    uint32_t from = 0;
-    struct rf_last_read read;
-    do
-        read = rf_readmap_unordered(rf_readmap_at(&d->readers, map), &reads, &t->clock, &from);
-    while (read.epoch && rf_order_exempt(&d->order, t, read.epoch));
-    return read;
+    struct rf_last_read found = { 0 };
+    for (uint32_t from = 0;;) {
+        struct rf_last_read read = rf_readmap_unordered(rf_readmap_at(&d->readers, map), &reads, &t->clock, &from);
+        if (!read.epoch)
+            return found;
+        /* Of several that of the first thread in the trace: workers may give slots in other orders. */
+        if (!rf_order_exempt(&d->order, t, read.epoch) &&
+            (!found.epoch || rf_order_owner(&d->order, read.epoch) < rf_order_owner(&d->order, found.epoch)))
+            found = read;
+    }
 }
 
 /* Readers are told apart by slots: whoever had a thread's slot before it happens before it. */

@@ -50,22 +50,25 @@ static inline bool vc_same_epoch(struct vc_past *past, const struct rf_thread *t
     return t->slot < v->len && v->entries[t->slot].time == rf_epoch_time(t->epoch);
 }
 
-/* V ⊑ C_t; if not, engine.first is an access that does not happen before now. */
+/* V ⊑ C_t; if not, engine.first is an access that does not happen before now: of several that of the first thread in the trace,
+ * since workers may give slots in other orders. */
 static inline bool vc_ordered(struct rf_engine *engine, const struct rf_order *order, const struct vc_vector *v,
                               const struct rf_thread *t, bool writes)
 {
+    bool ordered = true;
     for (uint32_t slot = 0; slot < v->len; slot++) {
         const struct vc_entry *entry = &v->entries[slot];
         if (__builtin_expect(entry->time <= rf_clock_get(&t->clock, slot), 1))
             continue;
-        engine->first = (struct rf_side){ .thread = rf_order_owner(order, rf_epoch_make(slot, entry->time)),
-                                          .note = entry->note,
-                                          .known = true,
-                                          .writes = writes,
-                                          .locks = RF_ALL_LOCKS };
-        return false;
+        uint32_t thread = rf_order_owner(order, rf_epoch_make(slot, entry->time));
+        if (!ordered && thread > engine->first.thread)
+            continue;
+        ordered = false;
+        engine->first = (struct rf_side){
+            .thread = thread, .note = entry->note, .known = true, .writes = writes, .locks = RF_ALL_LOCKS
+        };
     }
-    return true;
+    return ordered;
 }
 
 /* The check of a read: W_x ⊑ C_t; of a write: R_x ⊑ C_t, as well. Writes come first: a race with one is the graver. */

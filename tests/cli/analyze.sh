@@ -83,6 +83,10 @@ for seed in 1 2 3 4 5 6 7 8 9 10 11 12; do
     done
     { cmp -s random.1 random.2 && cmp -s random.1 random.3; } || fail "seed $seed: workers disagree"
 done
+for jobs in 1 2 3; do
+    "$redflag" analyze -d all --rate 0.3 -j $jobs t.rft >all.$jobs || [ $? -eq 66 ] || fail "t.rft"
+done
+{ cmp -s all.1 all.2 && cmp -s all.1 all.3; } || fail "workers disagree on t.rft: $(diff all.1 all.3 | head -5)"
 for jobs in 1 3; do
     "$redflag" analyze -d fasttrack,djit,pacer --rate 0.1 --stats -j $jobs t.rft | grep -vE 'seconds|bytes' >stats.$jobs
 done
