@@ -1,5 +1,6 @@
 /* redflag: looks the command up and runs it. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ static int run(int argc, char **argv)
 /* What a command printed may still be on its way; a command that failed has said so itself. */
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk, not the end of the run */
     int status = run(argc, argv);
     if (status == RF_EXIT_USAGE || (fflush(stdout) == 0 && !ferror(stdout)))
         return status;

@@ -124,6 +124,11 @@ if [ -w /dev/full ]; then
 fi
 expect 2 'No such file' analyze -o no/such/dir "$root/examples/bank.std"
 
+# a limit on the size of files: a pipe cannot be copied, so only the site of the first access is missing
+# shellcheck disable=SC2002 # a pipe is what is tested
+cat "$root/examples/bank.std" | (ulimit -f 0 && "$redflag" analyze - | cat) | grep -q 'write-read on balance' ||
+    fail "a limit on the size of files ends the run"
+
 # compare: every detector has a row, in each form
 expect 66 'Racy variables that the row reports' compare "$root/examples/bank.std"
 for detector in generic djit fasttrack lockset eraser racetrack multirace hybrid acculock multilock goldilocks pacer literace \
