@@ -4,7 +4,8 @@
  * 1. W is the epoch of the last write that was not redundant; its lockset is what all writes concurrent with each other, up
  *    to and including that one, had in common (Algorithm 11).
  * 2. R has, for each thread that read since that write, the epoch and lockset of its last read that was not redundant
- *    (Algorithm 10). One entry is inline in the cell, several are in a read map, none is epoch 0.
+ *    (Algorithm 10). One entry is inline in the cell, several are in a read map. If there is none R repeats W: no entry can be
+ *    equal to W, since a read in the epoch of its thread's write is redundant. So one comparison finds most redundant reads.
  * 3. An entry of R is replaced only by a read of the same thread, never by another's, even if that happens after it. A later
  *    write may share a lock with the second read and none with the first; and if the second read had fewer locks, its thread
  *    may replace it again by a read with more. So whom an entry belongs to is a matter of threads, not of slots, which are
