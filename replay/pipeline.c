@@ -30,6 +30,8 @@ struct slot {
         size_t count, capacity;
     } * shares;       /* one a worker */
     unsigned readers; /* workers that have yet to analyse it */
+    uint32_t *marks;  /* scratch of share_out() */
+    size_t mark_capacity;
 };
 
 struct crew {
@@ -96,6 +98,24 @@ static void add_range(struct share *share, uint32_t begin, uint32_t end)
     share->ranges[share->count++] = (struct rf_range){ begin, end };
 }
 
+/* Writes down where another unit of addresses begins, and each event that is not an access and the one behind it. There may be a
+ * few marks too many. Without branches: addresses jump about, and a wrong guess takes longer than many events do. */
+static size_t mark_units(const struct rf_batch *batch, uint32_t *marks)
+{
+    size_t count = 0;
+    uint64_t last = 0;
+    bool others = true;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct rf_event *event = &batch->events[i];
+        bool other = event->op > RF_WRITE;
+        marks[count] = (uint32_t)i;
+        count += ((event->addr ^ last) >= RF_SHARD) | other | others;
+        last = event->addr;
+        others = other;
+    }
+    return count;
+}
+
 /* Accesses belong to the worker that has the variable, everything else to all. */
 static void share_out(struct slot *slot, unsigned jobs)
 {
@@ -104,28 +124,28 @@ static void share_out(struct slot *slot, unsigned jobs)
         /* Never NULL, which would mean all. */
         slot->shares[w].ranges = rf_reserve(slot->shares[w].ranges, &slot->shares[w].capacity, 1, sizeof(struct rf_range));
     }
-    uint32_t count = (uint32_t)slot->batch.count, begin = 0; /* from here on all events are the owner's */
+    slot->marks = rf_reserve(slot->marks, &slot->mark_capacity, slot->batch.count + 1, sizeof *slot->marks);
+    size_t marks = mark_units(&slot->batch, slot->marks);
+    uint32_t begin = 0; /* from here on all events are the owner's */
     unsigned owner = 0;
-    uint64_t unit = UINT64_MAX; /* of the last access: as long as it stays, nobody need be asked */
-    for (uint32_t i = 0; i < count; i++) {
+    for (size_t m = 0; m < marks; m++) {
+        uint32_t i = slot->marks[m];
         const struct rf_event *event = &slot->batch.events[i];
         bool access = event->op <= RF_WRITE;
-        if (access && event->addr / RF_SHARD == unit)
-            continue;
-        unit = access ? event->addr / RF_SHARD : UINT64_MAX;
-        if (access && rf_shard_of(event->addr, jobs) == owner)
+        unsigned next = rf_shard_of(event->addr, jobs);
+        if (access && next == owner)
             continue;
         add_range(&slot->shares[owner], begin, i);
         begin = i;
         if (access) {
-            owner = rf_shard_of(event->addr, jobs);
+            owner = next;
             continue;
         }
         for (unsigned w = 0; w < jobs; w++)
             add_range(&slot->shares[w], i, i + 1);
         begin = i + 1;
     }
-    add_range(&slot->shares[owner], begin, count);
+    add_range(&slot->shares[owner], begin, (uint32_t)slot->batch.count);
 }
 
 /* Makes ready, in order, what is decoded. Called with the lock held. */
@@ -233,6 +253,7 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
         for (unsigned w = 0; w < jobs; w++)
             free(crew.slots[i].shares[w].ranges);
         free(crew.slots[i].shares);
+        free(crew.slots[i].marks);
         rf_chunk_free(crew.slots[i].chunk);
     }
     free(crew.slots);
