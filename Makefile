@@ -39,7 +39,18 @@ CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
 TEST_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
+C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) guest cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
+
+# What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
+RT := $(B)/lib/libredflag-rt.so.0
+RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/*.c guest/*.S)))
+# The compiler's own calls of these must not reach the functions of that name that the guest gives to the program.
+RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=rf_internal_$f)
+RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4096u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
+	-fno-stack-protector -fno-builtin -fno-exceptions -fomit-frame-pointer -ftls-model=initial-exec -mno-red-zone $(GUEST_CFLAGS)
+
+# The runtime is linked with everything else once it is whole.
+rt: $(RT)
 
 all: $(B)/redflag $(LIB)
 
@@ -47,6 +58,24 @@ $(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard guest/*.c)): $(B)/obj/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  cc    $@")
+	$(Q)$(CC) $(RT_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(if $(filter guest/copies.c,$<),,objcopy $(RT_RENAME) $@)
+
+$(patsubst %.S,$(B)/obj/%.o,$(wildcard guest/*.S)): $(B)/obj/%.o: %.S $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  as    $@")
+	$(Q)$(CC) -I. -MMD -MP -c -o $@ $<
+
+$(RT): $(RT_OBJS)
+	@mkdir -p $(@D)/tsan
+	$(if $(V),,@echo "  link  $@")
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -o $@ $^ -ldl -lpthread
+	@ln -sf ../$(@F) $(@D)/tsan/libtsan.so.2
+	@ln -sf $(@F) $(@D)/libredflag-rt.so
 
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
 $(LIB): $(LIB_OBJS)
@@ -151,6 +180,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE all help setup demo tests unit check fuzzers fuzz bench-offline lint format install uninstall clean
+.PHONY: FORCE all rt help setup demo tests unit check fuzzers fuzz bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #define RF_SMALL 512u       /* up to here classes are multiples of 16; above, four to a power of two */
+#ifndef RF_PIECE
 #define RF_PIECE (1u << 18) /* what is asked of the driver at a time */
+#endif
 #define RF_CLASSES (RF_SMALL / 16 + 1 + 4 * 8)
 
 struct rf_memory {

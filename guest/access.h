@@ -1,0 +1,45 @@
+/* What the rest of the guest tells the detector about memory. All of them may be called by any thread at any time; before the guest
+ * has started, or from inside the guest (guest/self.h, inside), they do nothing. `pc` is the frame #0 of a report: for an
+ * interceptor its own address (guest/intercept.h), for a hook its return address.
+ */
+#ifndef RF_GUEST_ACCESS_H
+#define RF_GUEST_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Flags of an access; they are part of its note, so that a report can say them of both sides. */
+enum {
+    RF_A_WRITE = 1,
+    RF_A_ATOMIC = 2,   /* two atomic accesses do not race; an atomic and a plain one do */
+    RF_A_VPTR = 4,     /* a vtable pointer: the report's kind is its own */
+    RF_A_FREE = 8,     /* a free(), which writes all of the block */
+    RF_A_EXTERNAL = 16, /* __tsan_external_*: an object of a library */
+    RF_A_VOLATILE = 32
+};
+
+void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc); /* any size, any alignment, may be long */
+static inline void rf_range_read(const void *addr, size_t size, uintptr_t pc)
+{
+    rf_access((uintptr_t)addr, size, 0, pc);
+}
+static inline void rf_range_write(const void *addr, size_t size, uintptr_t pc)
+{
+    rf_access((uintptr_t)addr, size, RF_A_WRITE, pc);
+}
+
+void rf_range_clear(uintptr_t addr, size_t size);              /* new memory: its history is forgotten. Large ranges give pages back */
+void rf_range_free(uintptr_t addr, size_t size, uintptr_t pc); /* a free: a write to all of it, and so it stays till it is cleared */
+void rf_range_return(uintptr_t addr, size_t size);             /* unmapped: history and synchronisation objects are gone, pages given back */
+
+/* The note of the current thread's stack with `pc` on top: 32 bits that name (stack, flags, size, locks held) for ever. */
+uint32_t rf_note_here(uintptr_t pc, unsigned flags, size_t size);
+/* The return addresses of a note's stack, innermost first (pc - 1 lies in the calling instruction, except [0] when `flags` has
+ * the address of an interceptor). Returns how many. Any thread, any time. */
+unsigned rf_note_stack(uint32_t note, uintptr_t *pcs, unsigned max);
+unsigned rf_note_flags(uint32_t note);
+size_t rf_note_size(uint32_t note);
+uint32_t rf_note_locks(uint32_t note); /* the set of locks held (guest/locks.h) */
+
+#endif

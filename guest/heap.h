@@ -1,0 +1,29 @@
+/* The heap of the program under test: our own allocator, so that an address tells its block and a block its origin. */
+#ifndef RF_GUEST_HEAP_H
+#define RF_GUEST_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rf_self;
+
+struct rf_block {
+    uintptr_t addr;
+    size_t size;      /* as asked for */
+    uint32_t note;    /* where it was allocated, and by whom: */
+    uint32_t thread;  /* the number of the thread */
+    bool freed;       /* then note and thread are those of the free */
+};
+/* The block that holds this address. No lock: what it says of a block that is just being freed may be a moment old. */
+bool rf_heap_block(uintptr_t addr, struct rf_block *block);
+
+/* For others in the guest that stand for the program: open_memstream and the like. */
+void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc);
+void rf_heap_release(void *block, uintptr_t pc);
+void rf_heap_thread_end(struct rf_self *self);
+/* fork: all of its locks are held around it, and free in the child. */
+void rf_heap_fork_before(void);
+void rf_heap_fork_after(bool child);
+
+#endif

@@ -1,0 +1,55 @@
+/* What the hot hooks touch of a thread, and where they find the history of an address. guest/hooks.S knows these offsets.
+ *
+ * 1. A granule of RF_GRANULE bytes has one word at  (addr & RF_ADDRESS_MASK) + RF_WORDS.  User addresses of 47 bits lie in three
+ *    stretches (low, around 0x55..., up to 0x7ff...) that the mask keeps apart, whatever the kernel's randomisation.
+ * 2. A word is, from the top:  M 8 | odd 1 | Y 27 | writes 1 | X 27.  X and Y are moments (guest/moments.h), 0 is "never".
+ *      odd 0, writes 1: the bytes in M were last written in Y; the others in X. Last reads are the same.
+ *      odd 0, writes 0: all bytes were last written in X; those in M were last read in Y, the others in X.
+ *      odd 1, writes 0: as above, but Y is the number of a read map.
+ *      odd 1, writes 1: the granule is in pieces: X is the number of its record.
+ * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
+ *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).
+ * 4. All of it belongs to the thread; no other thread reads or writes it.
+ */
+#ifndef RF_GUEST_HOT_H
+#define RF_GUEST_HOT_H
+
+#define RF_ADDRESS_MASK 0x3ffffffffff8
+#define RF_WORDS 0x100000000000
+#define RF_WORDS_SIZE 0x400000000000
+
+#define RF_HOT_BASE 0   /* 0xff << 28 | the first moment of the epoch */
+#define RF_HOT_SPAN 8   /* how many it has so far; 0: every access goes the long way */
+#define RF_HOT_BASE2 16 /* base << 1 | 1, for writes */
+#define RF_HOT_TOP 24   /* where the next frame is pushed */
+#define RF_HOT_SELF 32
+
+#ifndef __ASSEMBLER__
+#include <stddef.h>
+#include <stdint.h>
+
+#define RF_TLS __thread __attribute__((tls_model("initial-exec")))
+
+/* A function that was entered and not left. */
+struct rf_frame {
+    uintptr_t pc;  /* where its caller goes on: what __tsan_func_entry was given */
+    uint32_t node; /* the depot's node of the stack up to here; 0: not asked yet */
+    uint32_t sp;   /* low half of the stack pointer at its entry: tells frames that a longjmp has left */
+};
+
+struct rf_self;
+
+struct rf_hot {
+    uint64_t base, span, base2;
+    struct rf_frame *top;
+    struct rf_self *self; /* NULL: a thread that the guest does not know yet */
+};
+
+extern RF_TLS struct rf_hot rf_hot;
+
+_Static_assert(offsetof(struct rf_hot, base) == RF_HOT_BASE && offsetof(struct rf_hot, span) == RF_HOT_SPAN &&
+                   offsetof(struct rf_hot, base2) == RF_HOT_BASE2 && offsetof(struct rf_hot, top) == RF_HOT_TOP &&
+                   offsetof(struct rf_hot, self) == RF_HOT_SELF,
+               "hooks.S");
+#endif
+#endif

@@ -1,0 +1,72 @@
+/* How a function of libc is intercepted.
+ *
+ *   RF_INTERCEPT(void *, memcpy, (void *to, const void *from, size_t size))
+ *   {
+ *       struct rf_scope scope = RF_ENTER(memcpy);
+ *       if (scope.self)
+ *           rf_range_read(from, size, scope.pc);
+ *       ...
+ *       void *result = RF_REAL(memcpy)(to, from, size);
+ *       rf_leave(&scope);
+ *       return result;
+ *   }
+ *
+ * 1. The C function is rf_icpt_NAME; the symbol NAME is an alias of it, so the guest's own calls of memcpy and its like, which the
+ *    build renames (rf_internal_memcpy, ...), never come here. Inside the guest call RF_REAL(f) or a raw system call.
+ * 2. scope.self is NULL if nothing is to be checked: before the start, inside the guest, while it ends. The real function is
+ *    called all the same.
+ * 3. While the scope lasts, the caller's frame is on the stack of frames and scope.pc names the interceptor: a report shows
+ *    "#0 memcpy", "#1 the caller". Nothing in between may be skipped by errno: interceptors leave errno as the real function did.
+ */
+#ifndef RF_GUEST_INTERCEPT_H
+#define RF_GUEST_INTERCEPT_H
+
+#include "guest/self.h"
+
+/* The function that would have been called without us; found once. guest/start.c */
+void *rf_find_real(const char *name);
+void *rf_find_real_version(const char *name, const char *version);
+
+struct rf_scope {
+    struct rf_self *self;
+    uintptr_t pc;
+};
+
+extern int rf_started; /* 1: between start and end. Written once each; a stale value does no harm */
+
+static inline __attribute__((always_inline)) struct rf_scope rf_enter(uintptr_t pc, uintptr_t caller, void *sp)
+{
+    if (__builtin_expect(!rf_started, 0))
+        return (struct rf_scope){ NULL, pc };
+    struct rf_self *self = rf_self();
+    if (!self || self->inside)
+        return (struct rf_scope){ NULL, pc };
+    struct rf_frame *frame = rf_hot.top++;
+    frame->pc = caller;
+    frame->node = 0;
+    frame->sp = (uint32_t)(uintptr_t)sp;
+    return (struct rf_scope){ self, pc };
+}
+
+static inline void rf_leave(const struct rf_scope *scope)
+{
+    if (scope->self)
+        rf_hot.top--;
+}
+
+#define RF_ENTER(name) \
+    rf_enter((uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_frame_address(0))
+
+#define RF_REAL(name) \
+    ((rf_fn_##name *)(rf_real_##name ? rf_real_##name : (rf_real_##name = rf_find_real(#name))))
+
+#define RF_EXPORT __attribute__((visibility("default"), used))
+
+#define RF_INTERCEPT(type, name, parameters)                                                              \
+    typedef type rf_fn_##name parameters;                                                                 \
+    static void *rf_real_##name;                                                                          \
+    static rf_fn_##name rf_icpt_##name __attribute__((used));                                             \
+    __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n");          \
+    static type rf_icpt_##name parameters
+
+#endif

@@ -1,0 +1,48 @@
+/* Synchronisation objects by address: their clocks, and who may touch them.
+ *
+ * 1. An object is found by its address (any byte address, so two atomics in one granule are two objects) in constant time, without a
+ *    lock that other addresses share, and made on first use. It is forgotten with its memory.
+ * 2. Its fields are read and written only between rf_object_lock() and rf_object_unlock(), which also make the thread busy
+ *    (guest/self.h). The lock is a spin lock that yields; nothing that blocks is done under it.
+ * 3. The rules of happens-before are those of core/order.h, applied to `sync`.
+ */
+#ifndef RF_GUEST_OBJECTS_H
+#define RF_GUEST_OBJECTS_H
+
+#include "guest/self.h"
+
+enum rf_object_kind { RF_O_NONE, RF_O_MUTEX, RF_O_RWLOCK, RF_O_SPIN, RF_O_COND, RF_O_BARRIER, RF_O_SEMAPHORE, RF_O_ONCE, RF_O_ATOMIC, RF_O_USER, RF_O_FD };
+
+struct rf_object {
+    uintptr_t addr;
+    uint32_t lock;         /* the spin lock */
+    uint32_t kind;         /* enum rf_object_kind: what it was used as first */
+    struct rf_sync sync;   /* core/order.h: released, readers, last */
+    uint32_t created;      /* note of its initialisation, 0: not seen */
+    uint32_t lock_number;  /* guest/locks.h: its number as a lock, 0: none yet */
+    uint32_t owner, depth; /* a lock: number + 1 of the thread that holds it exclusively, and how often; 0: nobody */
+    uint32_t flags;        /* guest/locks.h */
+    uint32_t last_store;   /* guest/atomics.c: number + 1 of the thread whose store heads the release sequence */
+    uint32_t extra;        /* semaphores: tokens; barriers: the round; once: state */
+    uint32_t owner_note;   /* where it was locked */
+    struct rf_object *next;
+};
+
+/* Locked. NULL (and nothing is locked) only if !make and there is none. */
+struct rf_object *rf_object_lock(struct rf_self *self, uintptr_t addr, enum rf_object_kind kind, bool make);
+void rf_object_unlock(struct rf_self *self, struct rf_object *object);
+/* Is there one? No lock, may be out of date: for a fast way out. */
+bool rf_object_exists(uintptr_t addr);
+void rf_objects_forget(uintptr_t addr, size_t size); /* called by rf_range_return and rf_range_free */
+
+/* The four rules on a locked object. */
+void rf_object_acquire(struct rf_self *self, struct rf_object *object);       /* C_t := C_t ⊔ L */
+void rf_object_release(struct rf_self *self, struct rf_object *object);       /* L := L ⊔ C_t, then a new epoch */
+void rf_object_release_store(struct rf_self *self, struct rf_object *object); /* L := C_t, then a new epoch */
+void rf_object_clear(struct rf_self *self, struct rf_object *object);         /* L := ⊥ */
+
+/* The same for an address, in one step; used for everything that is not a lock (conditions, semaphores, descriptors, ...). */
+void rf_acquire(uintptr_t addr, enum rf_object_kind kind);
+void rf_release(uintptr_t addr, enum rf_object_kind kind);
+
+#endif

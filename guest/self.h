@@ -1,0 +1,69 @@
+/* A thread as the guest knows it. */
+#ifndef RF_GUEST_SELF_H
+#define RF_GUEST_SELF_H
+
+#include <stdbool.h>
+
+#include "core/order.h"
+#include "guest/hot.h"
+
+#define RF_MOMENT_CACHE 512u
+
+/* A moment of the present epoch, by what it stands for. Valid if its moment is >= the epoch's first. */
+struct rf_cached_moment {
+    uint64_t key; /* pc and flags */
+    uint32_t node, locks;
+    uint32_t moment, note;
+};
+
+struct rf_self {
+    /* Happens-before: clock, slot, time. Written by the thread; by its creator before it runs, by its joiner after it has ended.
+     * The clock's own entry is the time of the newest moment. */
+    struct rf_thread thread;
+    struct rf_order order;   /* what core/order.h needs to know, for this thread alone: limits, and its memory */
+    struct rf_engine engine;
+    struct rf_memory memory; /* the thread's own: no lock. What is left at its end goes to guest/memory.c */
+
+    /* 1: the thread changes histories or clocks now, so nobody may stop the world. Written by the thread, read by stoppers. */
+    uint32_t busy;
+    uint32_t inside; /* > 0: inside the guest or a function that is not looked at: hooks and interceptors only do their job */
+    uint32_t ignore_reads, ignore_writes, ignore_sync; /* > 0: switched off by annotations */
+
+    uint32_t locks;       /* the set of locks held now (guest/locks.h): RF_NO_LOCKS ... */
+    uint32_t next_moment; /* the next free one of its block */
+    uint32_t block_end;
+    struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them */
+
+    struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */
+
+    /* For reports and for whoever joins it. */
+    uint32_t number;        /* 0 is the main thread; never used again for another */
+    uint32_t parent;        /* who created it */
+    uint32_t creation;      /* the note of where */
+    int32_t tid;
+    char name[16];
+    bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
+    void *threads, *locking, *atomics, *libc, *heap; /* what these files of the guest keep of a thread */
+
+    struct rf_self *next, *previous; /* all that live, under the lock of guest/threads.c */
+};
+
+/* The calling thread; it is made known first if it must be. NULL only before the guest has started or while it ends. */
+static inline struct rf_self *rf_self(void)
+{
+    extern struct rf_self *rf_self_attach(void); /* guest/threads.c */
+    return __builtin_expect(rf_hot.self != NULL, 1) ? rf_hot.self : rf_self_attach();
+}
+
+/* Between the two the world cannot be stopped. Not nested; short; no waiting for another thread in between. guest/world.c */
+void rf_busy_begin(struct rf_self *self);
+void rf_busy_end(struct rf_self *self);
+/* Waits until no other thread is busy and keeps them from becoming so: for sweeps and fork. */
+void rf_world_stop(struct rf_self *self);
+void rf_world_go(struct rf_self *self);
+
+/* The thread's clock was published, or replaced: its next access begins a new epoch. guest/moments.c. Call after rf_thread_tick()
+ * or rf_order_publish(), which tick by themselves. */
+void rf_epoch_begin(struct rf_self *self);
+
+#endif
