@@ -71,8 +71,7 @@ figures -d fasttrack --jobs 2 "$long"
 row "fasttrack, --jobs 2, speed-up" "$(calc %.2fx "$fast / $wall")" "1.6x or more"
 figures -d fasttrack "$short"
 row "fasttrack, peak memory, $events events over a tenth of them" "$(calc %.2fx "$fast_rss / $rss")" "1x: flat"
-bytes=$("$redflag" analyze -d fasttrack --format json "$short" | awk '/"bytes"/ { gsub(/[^0-9]/, ""); b = $0 }
-    /"variables"/ { gsub(/[^0-9]/, ""); v = $0 } END { printf "%.1f", b / v }')
+bytes=$("$redflag" analyze -d fasttrack --format json "$short" | sed -n 's/.*"bytes_per_variable": *\([0-9.]*\).*/\1/p')
 row "fasttrack, bytes of metadata for an 8-byte variable" "$bytes" "16 or less"
 
 say "generic, once"

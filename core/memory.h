@@ -2,7 +2,8 @@
  *
  * 1. Memory is zero when it is handed out.
  * 2. The caller gives the size back with the block, so blocks have no headers.
- * 3. `bytes` counts what is in use, rounded to classes: it is the number that statistics print.
+ * 3. `bytes` counts what is in use, rounded to classes: it is the number that statistics print. `spare` is the part of it that
+ *    pools keep ready and nobody has asked for yet: it is not metadata of anything.
  * 4. A struct rf_memory belongs to one thread; pieces() never returns NULL (the driver ends the run instead).
  */
 #ifndef RF_CORE_MEMORY_H
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RF_SMALL 512u       /* up to here classes are multiples of 16; above, four to a power of two */
+#define RF_SMALL 512u /* up to here classes are multiples of 16; above, four to a power of two */
 #ifndef RF_PIECE
 #define RF_PIECE (1u << 18) /* what is asked of the driver at a time */
 #endif
@@ -21,7 +22,7 @@
 struct rf_memory {
     void *(*pieces)(size_t bytes); /* zeroed, aligned to 16 */
     void (*give_back)(void *piece, size_t bytes);
-    size_t bytes;
+    size_t bytes, spare;
     char *next, *end;
     void *free[RF_CLASSES];
     struct rf_piece *taken; /* every piece, to give all back at the end */
@@ -131,7 +132,7 @@ static inline void rf_memory_end(struct rf_memory *memory)
     }
     memory->taken = NULL;
     memory->next = memory->end = NULL;
-    memory->bytes = 0;
+    memory->bytes = memory->spare = 0;
     memset(memory->free, 0, sizeof memory->free);
 }
 

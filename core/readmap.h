@@ -8,7 +8,8 @@
  * 3. The cell that refers to a map also keeps a struct rf_reads for it: how many there are, their lockset, and a filter that
  *    tells which slots have no entry. So a first read is put in, and a map given back, without loading the line:
  *    it is likely to be far away, while a store to it can wait.
- * 4. Maps are numbered from 1, so that a cell can refer to one in 31 bits; numbers of ended maps are used again.
+ * 4. Maps are numbered, so that a cell can refer to one in 31 bits; numbers of ended maps are used again. The first number of
+ *    each chunk stays free: what its map would take is what it takes to begin the others at a cache line.
  */
 #ifndef RF_CORE_READMAP_H
 #define RF_CORE_READMAP_H
@@ -52,8 +53,8 @@ _Static_assert(sizeof(union rf_readmap) == 64, "a read map is a cache line");
 
 struct rf_readmaps {
     struct rf_memory *memory;
-    union rf_readmap **chunks;
-    uint32_t count, chunk_cap; /* count: maps ever made, with number 0, which stays free */
+    union rf_readmap **chunks; /* each begins with its second map */
+    uint32_t count, chunk_cap; /* count: numbers ever given, and those that stay free */
     uint32_t *unused;          /* numbers to use again */
     uint32_t unused_count, unused_cap;
 };
@@ -65,7 +66,7 @@ static inline void rf_readmaps_init(struct rf_readmaps *all, struct rf_memory *m
 
 static inline union rf_readmap *rf_readmap_at(const struct rf_readmaps *all, uint32_t map)
 {
-    return &all->chunks[map / RF_READMAP_CHUNK][map % RF_READMAP_CHUNK];
+    return &all->chunks[map / RF_READMAP_CHUNK][map % RF_READMAP_CHUNK - 1];
 }
 
 static inline bool rf_reads_in_table(const struct rf_reads *reads)
@@ -77,10 +78,10 @@ static inline void rf_readmaps_grow(struct rf_readmaps *all)
 {
     uint32_t chunk = all->count / RF_READMAP_CHUNK;
     all->chunks = rf_grow(all->memory, all->chunks, &all->chunk_cap, chunk + 1, sizeof *all->chunks);
-    char *block = rf_alloc(all->memory, (RF_READMAP_CHUNK + 1) * sizeof(union rf_readmap));
+    char *block = rf_alloc(all->memory, RF_READMAP_CHUNK * sizeof(union rf_readmap));
     all->chunks[chunk] = (union rf_readmap *)(void *)(block + (-(uintptr_t)block & (sizeof(union rf_readmap) - 1)));
-    if (!chunk)
-        all->count = 1;
+    all->memory->spare += (RF_READMAP_CHUNK - 1) * sizeof(union rf_readmap);
+    all->count++;
 }
 
 /* An empty map: its struct rf_reads is all zero. */
@@ -90,6 +91,7 @@ static inline uint32_t rf_readmap_new(struct rf_readmaps *all)
         return all->unused[--all->unused_count];
     if (all->count % RF_READMAP_CHUNK == 0)
         rf_readmaps_grow(all);
+    all->memory->spare -= sizeof(union rf_readmap);
     return all->count++;
 }
 

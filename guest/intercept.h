@@ -57,8 +57,16 @@ static inline void rf_leave(const struct rf_scope *scope)
 #define RF_ENTER(name) \
     rf_enter((uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_frame_address(0))
 
-#define RF_REAL(name) \
-    ((rf_fn_##name *)(rf_real_##name ? rf_real_##name : (rf_real_##name = rf_find_real(#name))))
+/* Two threads may look it up at once: they find the same. */
+static inline __attribute__((always_inline)) void *rf_real(void **place, const char *name)
+{
+    void *found = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (__builtin_expect(!found, 0))
+        __atomic_store_n(place, found = rf_find_real(name), __ATOMIC_RELAXED);
+    return found;
+}
+
+#define RF_REAL(name) ((rf_fn_##name *)rf_real(&rf_real_##name, #name))
 
 #define RF_EXPORT __attribute__((visibility("default"), used))
 

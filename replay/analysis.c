@@ -96,10 +96,10 @@ static void gather(struct rf_result *result, const struct rf_detector *detector,
     result->detector = detector->name;
     for (unsigned w = 0; w < count; w++) {
         result->seconds += replays[w].seconds;
-        uint64_t variables, bytes;
-        rf_replay_size(&replays[w], &variables, &bytes);
-        result->bytes += bytes;
-        result->variables += variables;
+        struct rf_replay_size size = rf_replay_size(&replays[w]);
+        result->bytes += size.bytes;
+        result->variable_bytes += size.variable_bytes;
+        result->variables += size.variables;
         detector->statistics(&replays[w], add_statistic, result);
     }
     gather_races(result, replays, count);

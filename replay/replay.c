@@ -47,7 +47,7 @@ void rf_replay_end(struct rf_replay *replay)
     rf_memory_end(&replay->memory);
 }
 
-void rf_replay_size(const struct rf_replay *replay, uint64_t *variables, uint64_t *bytes)
+struct rf_replay_size rf_replay_size(const struct rf_replay *replay)
 {
     const struct rf_shadow *shadow = &replay->shadow;
     uint64_t count = 0;
@@ -65,8 +65,9 @@ void rf_replay_size(const struct rf_replay *replay, uint64_t *variables, uint64_
             count += used;
         }
     }
-    *variables = count;
-    *bytes = replay->memory.bytes - (shadow->page_count * RF_PAGE_CELLS - count) * shadow->cell;
+    uint64_t bytes =
+        replay->memory.bytes - replay->memory.spare - (shadow->page_count * RF_PAGE_CELLS - count) * shadow->cell;
+    return (struct rf_replay_size){ count, bytes, bytes - replay->apart - rf_shadow_directory(shadow) };
 }
 
 void rf_races_free(struct rf_races *races)

@@ -39,6 +39,7 @@ struct rf_replay {
     bool commit_begun; /* the next event is a COMMIT whose beginning was seen before cells were widened */
     bool all_races;
     uint32_t shard, shards;
+    size_t apart; /* bytes of memory that are threads', synchronisation objects' and the detector's own, not variables' */
     struct rf_map reported; /* granule -> its bytes that had a race, a bit each */
     struct rf_races races;
     double seconds; /* of processor time in run() */
@@ -47,8 +48,14 @@ struct rf_replay {
 void rf_replay_begin(struct rf_replay *replay, const struct rf_detector *detector, const struct rf_options *options,
                      bool all_races, uint32_t shard, uint32_t shards);
 void rf_replay_end(struct rf_replay *replay);
-/* How many granules have a history, and how many bytes of metadata there are; cells that were never used do not count. */
-void rf_replay_size(const struct rf_replay *replay, uint64_t *variables, uint64_t *bytes);
+/* What a detector's metadata takes at the end. Cells, and places of pools, that were never used do not count. */
+struct rf_replay_size {
+    uint64_t variables;      /* granules with a history */
+    uint64_t bytes;          /* everything */
+    uint64_t variable_bytes; /* their cells and all that hangs on them: read maps, parts of granules, sets of epochs */
+};
+
+struct rf_replay_size rf_replay_size(const struct rf_replay *replay);
 void rf_races_free(struct rf_races *races);
 
 /* Records a race at `event`, unless this variable had one. For run.inc. */

@@ -80,7 +80,7 @@ static struct comparison compare(const struct rf_report *report)
     }
     for (size_t a = 0; a < comparison.count; a++) {
         const struct column *x = &comparison.columns[a];
-        comparison.columns[a].bytes = variables ? (double)report->results[a].bytes / (double)variables : 0;
+        comparison.columns[a].bytes = variables ? (double)report->results[a].variable_bytes / (double)variables : 0;
         for (size_t b = 0; b < comparison.count; b++) {
             const struct column *y = &comparison.columns[b];
             for (size_t i = 0; i < x->variable_count; i++)

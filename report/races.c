@@ -77,6 +77,11 @@ static double share_of(const struct rf_result *result, const struct rf_statistic
     return -1;
 }
 
+static double bytes_per_variable(const struct rf_result *result)
+{
+    return result->variables ? (double)result->variable_bytes / (double)result->variables : 0;
+}
+
 static void statistics_text(FILE *out, const struct rf_result *result)
 {
     for (size_t s = 0; s < result->statistic_count; s++) {
@@ -87,8 +92,8 @@ static void statistics_text(FILE *out, const struct rf_result *result)
             fprintf(out, " %6.2f%%", 100 * share);
         fputc('\n', out);
     }
-    fprintf(out, "  %-44s %14.3f\n  %-44s %14" PRIu64 "\n", "seconds in the detector", result->seconds, "bytes of metadata",
-            result->bytes);
+    fprintf(out, "  %-44s %14.3f\n  %-44s %14" PRIu64 "\n  %-44s %14.3f\n", "seconds in the detector", result->seconds,
+            "bytes of metadata", result->bytes, "bytes for each variable", bytes_per_variable(result));
 }
 
 void rf_report_text(FILE *out, const struct rf_report *report, bool statistics)
@@ -173,6 +178,7 @@ static void result_json(struct rf_json *json, const struct rf_namer *names, cons
     rf_json_real(json, "seconds", result->seconds, 6);
     rf_json_number(json, "bytes", result->bytes);
     rf_json_number(json, "variables", result->variables);
+    rf_json_real(json, "bytes_per_variable", bytes_per_variable(result), 3);
     rf_json_close(json, '}');
 }
 

@@ -25,9 +25,10 @@ struct rf_result {
     struct rf_races races;
     struct rf_statistic *statistics;
     size_t statistic_count;
-    double seconds;     /* of processor time in the detector */
-    uint64_t bytes;     /* of metadata */
-    uint64_t variables; /* with a history at the end */
+    double seconds;          /* of processor time in the detector */
+    uint64_t bytes;          /* of metadata */
+    uint64_t variable_bytes; /* without that of threads, synchronisation objects, and the way to cells */
+    uint64_t variables;      /* with a history at the end */
 };
 
 struct rf_report {

@@ -6,4 +6,5 @@
 #define SHARDED 1
 #define X gl
 #define S always
+#define SYNC_MOVES_CELLS 1
 #include "replay/instance.inc"
