@@ -41,6 +41,12 @@ static inline void rf_map_end(struct rf_map *map)
     map->cap = map->count = 0;
 }
 
+/* What it takes of its memory. */
+static inline size_t rf_map_bytes(const struct rf_map *map)
+{
+    return map->cap ? rf_rounded(map->cap * sizeof *map->entries) : 0;
+}
+
 static inline void rf_map_resize(struct rf_map *map, uint32_t cap)
 {
     struct rf_entry *old = map->entries;

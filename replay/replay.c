@@ -67,7 +67,8 @@ struct rf_replay_size rf_replay_size(const struct rf_replay *replay)
     }
     uint64_t bytes =
         replay->memory.bytes - replay->memory.spare - (shadow->page_count * RF_PAGE_CELLS - count) * shadow->cell;
-    return (struct rf_replay_size){ count, bytes, bytes - replay->apart - rf_shadow_directory(shadow) };
+    size_t apart = replay->apart + rf_shadow_directory(shadow) + rf_map_bytes(&replay->reported);
+    return (struct rf_replay_size){ count, bytes, bytes - apart };
 }
 
 void rf_races_free(struct rf_races *races)

@@ -95,8 +95,7 @@ static inline unsigned rf_page_index(uint64_t addr)
 /* How many bytes it takes to find cells: not theirs, nor those of parts. */
 static inline size_t rf_shadow_directory(const struct rf_shadow *shadow)
 {
-    size_t map = shadow->pages.cap ? rf_rounded(shadow->pages.cap * sizeof *shadow->pages.entries) : 0;
-    return map + shadow->page_count * rf_rounded(sizeof(struct rf_page));
+    return rf_map_bytes(&shadow->pages) + shadow->page_count * rf_rounded(sizeof(struct rf_page));
 }
 
 /* Copies a cell whose records must not be shared: the detector's X_copy. */

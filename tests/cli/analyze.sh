@@ -33,6 +33,13 @@ expect 0 'no race' analyze "$root/examples/weblech.std"
 expect 66 'may happen under another schedule' analyze -d acculock "$root/examples/weblech.std"
 expect 66 'goldilocks: 1 race' analyze -d all "$root/examples/bank.std"
 
+# what a variable costs: a cell, and nothing else where one thread reads at a time; threads and locks are not its metadata
+"$redflag" trace generate --length 200000 --variables 20000 --sharing 0 -o size.rft
+for jobs in 1 2; do
+    expect 0 '"bytes_per_variable": 16.000' analyze -d fasttrack -f json -j $jobs size.rft
+    expect 0 '"bytes_per_variable": 24.000' analyze -d eraser -f json -j $jobs size.rft
+done
+
 # bad usage: one line, status 2
 expect 2 "unknown detector 'nonsense'" analyze -d fasttrack,nonsense "$root/examples/bank.std"
 one_line_of_errors
