@@ -23,6 +23,7 @@ static const char usage[] =
     "  --locks N           locks (64; 2)\n"
     "  --variables N       variables of 8 bytes (1048576; 4)\n"
     "  --sites N           program locations (400; 8)\n"
+    "  --numeric-sites     name them 1, 2, 3, ..., as RAPID wants them, not f0.c:10\n"
     "  --locality P        program: chance to go on near the last place (0.9)\n"
     "  --reuse P           program: chance that an access goes back to one of the last words (0.7)\n"
     "  --sharing P         program: chance that a stretch of accesses reads shared data (0.03)\n"
@@ -49,7 +50,8 @@ enum {
     WRITES,
     SYNCS,
     WEIGHT,
-    BYTES
+    BYTES,
+    NUMERIC_SITES
 };
 
 static const struct option options[] = { { "shape", required_argument, 0, SHAPE },
@@ -59,6 +61,7 @@ static const struct option options[] = { { "shape", required_argument, 0, SHAPE 
                                          { "locks", required_argument, 0, LOCKS },
                                          { "variables", required_argument, 0, VARIABLES },
                                          { "sites", required_argument, 0, SITES },
+                                         { "numeric-sites", no_argument, 0, NUMERIC_SITES },
                                          { "locality", required_argument, 0, LOCALITY },
                                          { "reuse", required_argument, 0, REUSE },
                                          { "sharing", required_argument, 0, SHARING },
@@ -198,6 +201,9 @@ int rf_trace_generate(int argc, char **argv)
             break;
         case BYTES:
             generate.bytes = true;
+            break;
+        case NUMERIC_SITES:
+            generate.numeric_sites = true;
             break;
         case 't':
             good = rf_trace_format(optarg, &to);

@@ -250,7 +250,10 @@ void rf_generate_declare(const struct rf_generate_options *options, struct rf_wr
         rf_writer_thread(writer, i, name);
     }
     for (uint32_t i = 1; i <= options->sites; i++) {
-        snprintf(name, sizeof name, "f%u.c:%u", (i - 1) / 40, 10 + (i - 1) % 40);
+        if (options->numeric_sites)
+            snprintf(name, sizeof name, "%u", i);
+        else
+            snprintf(name, sizeof name, "f%u.c:%u", (i - 1) / 40, 10 + (i - 1) % 40);
         rf_writer_site(writer, i, name);
     }
     if (!random)

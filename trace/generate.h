@@ -25,6 +25,7 @@ struct rf_generate_options {
     uint32_t locks;     /* random: also of the other objects, each kind */
     uint32_t variables; /* of 8 bytes */
     uint32_t sites;
+    bool numeric_sites; /* named 1, 2, 3, ..., as RAPID wants them */
     /* program */
     double locality;    /* chance that a thread goes on near where it was */
     double reuse;       /* chance that an access goes back to one of the last few words */

@@ -33,6 +33,11 @@ for to in std rft; do
     done
 done
 "$redflag" trace generate --length 300000 -o t.rft
+"$redflag" trace generate --length 2000 >sites.std
+"$redflag" trace generate --length 2000 --numeric-sites >numeric.std
+! grep -qv '|[1-9][0-9]*$' numeric.std || fail "--numeric-sites: a site is not a number"
+sed 's/|[^|]*$//' sites.std >a
+sed 's/|[^|]*$//' numeric.std | cmp -s - a || fail "--numeric-sites changes more than the sites' names"
 expect 2 'No space left' trace convert t.rft -o /dev/full
 one_line_of_errors
 for command in '--help' 'trace --help' 'trace info t.rft' 'trace info --format json t.rft' 'trace head t.rft' 'analyze t.rft'; do
