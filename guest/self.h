@@ -26,12 +26,19 @@ struct rf_self {
 
     /* 1: the thread changes histories or clocks now, so nobody may stop the world. Written by the thread, read by stoppers. */
     uint32_t busy;
+    /* 1: a signal came while the thread was busy; rf_busy_end() calls rf_signals_deliver() (guest/signals.c). Written by the thread
+     * and its signal handlers. */
+    uint32_t pending_signals;
     uint32_t inside; /* > 0: inside the guest or a function that is not looked at: hooks and interceptors only do their job */
     uint32_t ignore_reads, ignore_writes, ignore_sync; /* > 0: switched off by annotations */
 
     uint32_t locks;       /* the set of locks held now (guest/locks.h): RF_NO_LOCKS ... */
-    uint32_t next_moment; /* the next free one of its block */
-    uint32_t block_end;
+    /* guest/moments.c */
+    uint32_t next_moment, block_end;         /* the free ones of its block */
+    uint32_t next_atomic, atomic_end;        /* and of the block for atomic accesses */
+    uint32_t block_slot;                     /* whose slot both blocks are of */
+    uint32_t epoch_time;                     /* the epoch's moments have times from here on */
+    bool wants_sweep;
     struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them */
 
     struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */

@@ -1,0 +1,29 @@
+/* Notes: 32 bits for a stack, and for an access on top of it.
+ *
+ * 1. An entry never changes and is never taken away, so a note can be read at any time without a lock.
+ * 2. Equal things have equal notes.
+ * 3. An entry is two words. A node of a stack: (return address, node below). An access: (pc, flags, size, node of the stack, locks).
+ *    The size, which no node has, tells them apart.
+ */
+#ifndef RF_GUEST_DEPOT_H
+#define RF_GUEST_DEPOT_H
+
+#include "guest/access.h"
+#include "guest/self.h"
+
+#define RF_PC_BITS 47
+#define RF_FLAG_BITS 6
+#define RF_LARGEST_SIZE 2047u
+
+uint32_t rf_depot_put(uint64_t what, uint64_t below);
+
+/* The node of the thread's stack as it is now. */
+uint32_t rf_depot_node(struct rf_self *self);
+
+static inline uint64_t rf_access_key(uintptr_t pc, unsigned flags, size_t size)
+{
+    uint64_t length = size < RF_LARGEST_SIZE ? size : RF_LARGEST_SIZE;
+    return (pc & ((UINT64_C(1) << RF_PC_BITS) - 1)) | (uint64_t)flags << RF_PC_BITS | length << (RF_PC_BITS + RF_FLAG_BITS);
+}
+
+#endif

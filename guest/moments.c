@@ -1,0 +1,166 @@
+#include "guest/moments.h"
+
+#include "guest/depot.h"
+#include "guest/spin.h"
+#include "guest/start.h"
+
+/* guest/threads.c: the thread goes on under a slot that nobody had before. */
+void rf_thread_fresh_slot(struct rf_self *self);
+
+#define SWEEP_AT (RF_MOMENT_BLOCKS < 4096 ? RF_MOMENT_BLOCKS / 2 : 1024) /* blocks in use, at first */
+
+struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
+
+static uint32_t lock;
+static uint8_t in_use[RF_MOMENT_BLOCKS]; /* under the lock, or with the world stopped */
+static uint32_t used, next, limit = SWEEP_AT;
+
+void rf_moments_begin(void)
+{
+    in_use[0] = 1; /* moment 0 is "never" */
+    used = 1;
+}
+
+bool rf_moments_in_use(uint32_t block)
+{
+    return in_use[block];
+}
+
+void rf_moments_free(uint32_t block)
+{
+    in_use[block] = 0;
+    used--;
+}
+
+void rf_moments_limit(uint32_t blocks)
+{
+    limit = blocks < SWEEP_AT ? SWEEP_AT : blocks;
+}
+
+/* `wanted` if it is free, else the next free one: a thread whose blocks lie side by side keeps its epoch's first moment. */
+static uint32_t take(uint32_t wanted)
+{
+    uint32_t block = 0;
+    rf_spin_lock(&lock);
+    if (wanted < RF_MOMENT_BLOCKS && !in_use[wanted]) {
+        block = wanted;
+    } else if (used < RF_MOMENT_BLOCKS) {
+        /* A few are left free between those of different threads. */
+        uint32_t gap = used < RF_MOMENT_BLOCKS / 4 ? RF_MOMENT_BLOCKS / 512 : 0;
+        for (next = (next + gap) % RF_MOMENT_BLOCKS; in_use[next]; next = (next + 1) % RF_MOMENT_BLOCKS)
+            ;
+        block = next;
+    }
+    if (block) {
+        in_use[block] = 1;
+        used++;
+    }
+    rf_spin_unlock(&lock);
+    return block;
+}
+
+uint32_t rf_moments_take(void)
+{
+    return take(RF_MOMENT_BLOCKS);
+}
+
+static void set_epoch(struct rf_self *self, uint32_t first)
+{
+    rf_hot.base = UINT64_C(0xff) << 28 | first;
+    rf_hot.base2 = rf_hot.base << 1 | 1;
+    rf_hot.span = 0;
+    self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
+}
+
+void rf_epoch_begin(struct rf_self *self)
+{
+    if (rf_hot.self == self)
+        set_epoch(self, self->next_moment);
+    else
+        self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
+}
+
+static uint32_t block_or_die(uint32_t wanted)
+{
+    uint32_t block = take(wanted);
+    if (!block)
+        rf_die("out of moments: the histories of this program name more than %u places at once", 1u << RF_MOMENT_BITS);
+    return block;
+}
+
+static __attribute__((noinline)) void next_block(struct rf_self *self)
+{
+    uint32_t wanted = self->block_end ? self->block_end >> RF_MOMENT_BLOCK_BITS : RF_MOMENT_BLOCKS;
+    uint32_t *time = &self->thread.clock.times[self->thread.slot];
+    if (*time >= self->order.time_limit || *time > UINT32_MAX - 2 * RF_MOMENT_BLOCK) {
+        rf_thread_fresh_slot(self);
+        time = &self->thread.clock.times[self->thread.slot];
+    }
+    uint32_t block = block_or_die(wanted), first = block << RF_MOMENT_BLOCK_BITS;
+    rf_moment_blocks[block] = (struct rf_moment_block){ self->thread.slot, *time + 1 };
+    if (block != wanted || self->block_slot != self->thread.slot) {
+        /* The epoch's earlier moments are no longer in one piece with the next: the hooks take them for old, which costs a way
+         * through here and is never wrong. */
+        uint32_t epoch_time = self->epoch_time;
+        bool same_slot = self->block_slot == self->thread.slot;
+        set_epoch(self, first);
+        if (same_slot)
+            self->epoch_time = epoch_time;
+    }
+    self->next_moment = first;
+    self->block_end = first + RF_MOMENT_BLOCK;
+    self->block_slot = self->thread.slot;
+    if (used > limit)
+        self->wants_sweep = true;
+}
+
+static uint32_t new_plain(struct rf_self *self, uint32_t note)
+{
+    /* The second: the thread's slot was changed by someone else (a time that ran out at a release). */
+    if (self->next_moment == self->block_end || self->block_slot != self->thread.slot ||
+        self->thread.clock.times[self->thread.slot] >= self->order.time_limit)
+        next_block(self);
+    uint32_t moment = self->next_moment++;
+    self->thread.clock.times[self->thread.slot]++;
+    ((uint32_t *)RF_NOTES)[moment] = note;
+    rf_hot.span = self->next_moment - (uint32_t)(rf_hot.base & 0xfffffff);
+    return moment;
+}
+
+static uint32_t new_atomic(struct rf_self *self, uint32_t note)
+{
+    /* Its time is that of the newest plain moment, if the epoch has one: then the two are published together. */
+    uint32_t *time = &self->thread.clock.times[self->thread.slot];
+    if (*time < self->epoch_time) {
+        new_plain(self, note);
+        time = &self->thread.clock.times[self->thread.slot];
+    }
+    if (self->next_atomic == self->atomic_end || rf_moment_slot(self->next_atomic) != self->thread.slot) {
+        uint32_t block = block_or_die(RF_MOMENT_BLOCKS);
+        rf_moment_blocks[block] = (struct rf_moment_block){ self->thread.slot, RF_NOT_LINEAR };
+        self->next_atomic = block << RF_MOMENT_BLOCK_BITS;
+        self->atomic_end = self->next_atomic + RF_MOMENT_BLOCK;
+        if (used > limit)
+            self->wants_sweep = true;
+    }
+    uint32_t moment = self->next_atomic++;
+    ((uint32_t *)RF_TIMES)[moment] = *time;
+    ((uint32_t *)RF_NOTES)[moment] = note;
+    return moment;
+}
+
+uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
+{
+    uint64_t key = rf_access_key(pc, flags, size);
+    uint32_t node = rf_depot_node(self);
+    uint64_t mixed = (key ^ (uint64_t)node << 7 ^ (uint64_t)self->locks << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    struct rf_cached_moment *cached = &self->moments[mixed >> 32 & (RF_MOMENT_CACHE - 1)];
+    if (cached->key == key && cached->node == node && cached->locks == self->locks) {
+        if (rf_moment_is_now(self, cached->moment))
+            return cached->moment;
+    } else {
+        *cached = (struct rf_cached_moment){ key, node, self->locks, 0,
+                                             rf_depot_put(key, (uint64_t)self->locks << 32 | node) };
+    }
+    return cached->moment = flags & RF_A_ATOMIC ? new_atomic(self, cached->note) : new_plain(self, cached->note);
+}

@@ -1,0 +1,69 @@
+/* Moments: what a history remembers of an access, in 27 bits: who (a slot), when (a time) and where (a note).
+ *
+ * 1. Moments come in blocks of RF_MOMENT_BLOCK. A block belongs to one slot. In a linear one times rise with the moments; for the
+ *    others RF_TIMES has them.
+ * 2. A thread uses one moment for all accesses of an epoch that have one note. Inside an epoch it does not matter which of its
+ *    moments came first, so an earlier one is used again when its note comes again.
+ * 3. The clock's own entry is the time of the thread's newest moment. Publishing a clock therefore needs no tick: the next moment
+ *    has a greater time than all that was published (rf_epoch_begin).
+ * 4. Times never wrap: before they would, the thread goes on under a fresh slot (core/order.h, 3). Moments are used again after a
+ *    sweep has found that no history names them (guest/sweep.c).
+ * 5. Atomic accesses have blocks of their own: the hooks must not take an atomic access for a plain one of the same epoch.
+ */
+#ifndef RF_GUEST_MOMENTS_H
+#define RF_GUEST_MOMENTS_H
+
+#include "guest/planes.h"
+#include "guest/self.h"
+
+#ifndef RF_MOMENT_BITS
+#define RF_MOMENT_BITS 27 /* fewer for tests: moments are used up, and swept, all the time */
+#endif
+#ifndef RF_MOMENT_BLOCK_BITS
+#define RF_MOMENT_BLOCK_BITS 12
+#endif
+#define RF_MOMENT_BLOCK (1u << RF_MOMENT_BLOCK_BITS)
+#define RF_MOMENT_BLOCKS (1u << (RF_MOMENT_BITS - RF_MOMENT_BLOCK_BITS))
+
+struct rf_moment_block {
+    uint32_t slot;
+    uint32_t first; /* the time of its moment 0, less than 2^32 past any; RF_NOT_LINEAR: see RF_TIMES */
+};
+
+#define RF_NOT_LINEAR UINT32_MAX
+
+/* Written by the thread that takes the block, before a moment of it is in any history; read by all. */
+extern struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
+
+static inline uint32_t rf_moment_slot(uint32_t moment)
+{
+    return rf_moment_blocks[moment >> RF_MOMENT_BLOCK_BITS].slot;
+}
+
+static inline uint32_t rf_moment_time(uint32_t moment)
+{
+    uint32_t first = rf_moment_blocks[moment >> RF_MOMENT_BLOCK_BITS].first;
+    return first == RF_NOT_LINEAR ? ((const uint32_t *)RF_TIMES)[moment] : first + moment % RF_MOMENT_BLOCK;
+}
+
+static inline uint32_t rf_moment_note(uint32_t moment)
+{
+    return ((const uint32_t *)RF_NOTES)[moment];
+}
+
+/* The moment of an access here and now. */
+uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
+
+/* Is the moment one of the thread's present epoch? */
+static inline bool rf_moment_is_now(const struct rf_self *self, uint32_t moment)
+{
+    return moment && rf_moment_slot(moment) == self->thread.slot && rf_moment_time(moment) >= self->epoch_time;
+}
+
+/* For sweeps, the world stopped. */
+void rf_moments_free(uint32_t block);
+bool rf_moments_in_use(uint32_t block);
+uint32_t rf_moments_take(void);          /* a block; 0 if there is none */
+void rf_moments_limit(uint32_t blocks);  /* the next sweep is due when so many are in use */
+
+#endif
