@@ -16,6 +16,9 @@ enum rf_exit {
 int rf_cli_trace(int argc, char **argv);
 int rf_cli_analyze(int argc, char **argv);
 int rf_cli_compare(int argc, char **argv);
+int rf_cli_cc(int argc, char **argv);
+int rf_cli_cxx(int argc, char **argv);
+int rf_cli_run(int argc, char **argv);
 
 /* Do both name one file, by whatever path? Then opening the output would destroy the input. "-" is the standard one of each. */
 bool rf_cli_same_file(const char *input, const char *output);

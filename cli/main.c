@@ -11,6 +11,9 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
+    { "cc", rf_cli_cc, "compile and link C, as gcc or clang, for `run`" },
+    { "c++", rf_cli_cxx, "the same for C++" },
+    { "run", rf_cli_run, "run a program and report its races" },
     { "analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors" },
     { "compare", rf_cli_compare, "all detectors over one trace, side by side" },
     { "trace", rf_cli_trace, "convert, inspect, check and generate traces" },

@@ -1,0 +1,324 @@
+/* redflag cc, redflag c++: a compiler like the one underneath, whose programs find their races.
+ *
+ * 1. It becomes the compiler: no process stays between. All arguments are passed on as they are; ours come first, so that the user's
+ *    own -fsanitize= and -fno-sanitize= have the last word.
+ * 2. What is compiled is compiled with -fsanitize=thread. What is linked gets our runtime in place of the compiler's:
+ *      gcc    asks the linker for -ltsan and finds ours under that name, in a directory of its own; its start-up object
+ *             (.preinit_array) comes along.
+ *      clang  would link an archive of its own; -fno-sanitize-link-runtime keeps it out, and ours is named first.
+ *    The place of the runtime is remembered in the program (-rpath), so that it runs without `redflag run`.
+ * 3. What is neither compiled nor linked (questions like --version or -print-file-name) reaches the compiler untouched.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/places.h"
+#include "trace/grow.h"
+
+struct words {
+    char **word;
+    size_t count;
+};
+
+/* What the arguments ask for. */
+struct wish {
+    bool question;     /* an answer about the compiler, and no more */
+    bool stops_early;  /* -c, -S, -E and their like: nothing is linked */
+    bool inputs;       /* there is something to compile or link */
+    bool all_headers;  /* ... but it is only headers, to be precompiled */
+    bool shared, relocatable, no_libraries;
+    bool not_ours;     /* -fno-sanitize=thread or all has the last word: linked with the runtime only if something needs it */
+    const char *refused;
+    const char *language; /* of -x */
+};
+
+static void add(struct words *words, const char *word)
+{
+    words->word = rf_resize(words->word, (words->count + 2) * sizeof *words->word);
+    words->word[words->count++] = (char *)word;
+    words->word[words->count] = NULL;
+}
+
+/* Splits as a shell and as the compilers' response files do: blanks, quotes, backslashes. */
+static void split(struct words *words, const char *text)
+{
+    size_t length = strlen(text);
+    while (*text) {
+        while (isspace((unsigned char)*text))
+            text++;
+        if (!*text)
+            return;
+        char *word = rf_zeroed(length + 1, 1), *end = word, quote = 0;
+        for (; *text && (quote || !isspace((unsigned char)*text)); text++) {
+            if (*text == '\\' && quote != '\'' && text[1])
+                *end++ = *++text;
+            else if (quote ? *text == quote : *text == '"' || *text == '\'')
+                quote = quote ? 0 : *text;
+            else
+                *end++ = *text;
+        }
+        add(words, word);
+    }
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+static bool in(const char *const *list, const char *word)
+{
+    for (; *list; list++)
+        if (!strcmp(*list, word))
+            return true;
+    return false;
+}
+
+static const char *const take_another[] = {
+    "-o", "-x", "-I", "-D", "-U", "-L", "-B", "-T", "-u", "-e", "-z", "-A", "-G", "-h", "-include", "-imacros", "-include-pch",
+    "-isystem", "-iquote", "-idirafter", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "-isysroot", "-imultilib", "-MF", "-MT",
+    "-MQ", "-MJ", "-Xlinker", "-Xpreprocessor", "-Xassembler", "-Xclang", "-mllvm", "--param", "-aux-info", "-dumpbase",
+    "-dumpbase-ext", "-dumpdir", "-target", "-wrapper", "-gcc-toolchain", "--sysroot", "-specs", "-arch", "-rpath", "--serialize-diagnostics",
+    "-serialize-diagnostics", "-isystem-after", "-stdlib++-isystem", NULL };
+
+static const char *const stop_early[] = { "-c",  "-S", "-E", "-M", "-MM", "-fsyntax-only", "--compile", "--assemble",
+                                          "--preprocess", "-emit-ast", "--analyze", "--precompile", NULL };
+
+static const char *const questions[] = { "--version", "--help", "-dumpversion", "-dumpfullversion", "-dumpmachine", "-dumpspecs",
+                                         "--target-help", "-cc1", "-cc1as", NULL };
+
+static bool is_header(const char *name)
+{
+    static const char *const endings[] = { "h", "hh", "hpp", "hxx", "H", "hp", "h++", "tcc", NULL };
+    const char *dot = strrchr(name, '.');
+    return dot && in(endings, dot + 1);
+}
+
+static void sanitizers(struct wish *wish, const char *list, bool on)
+{
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        if ((length == 6 && !memcmp(list, "thread", 6)) || (!on && length == 3 && !memcmp(list, "all", 3)))
+            wish->not_ours = !on;
+        list += length + (list[length] == ',');
+    }
+}
+
+static void look(struct wish *wish, const struct words *arguments, unsigned depth);
+
+/* The arguments in a file: a file that is not there is the compiler's to complain about. */
+static void look_in_file(struct wish *wish, const char *name, unsigned depth)
+{
+    FILE *file = depth < 20 ? fopen(name, "r") : NULL;
+    if (!file) {
+        wish->inputs = true;
+        wish->all_headers = false;
+        return;
+    }
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t length = getdelim(&text, &size, 0, file);
+    fclose(file);
+    struct words inside = { NULL, 0 };
+    if (length > 0)
+        split(&inside, text);
+    free(text);
+    look(wish, &inside, depth + 1);
+    for (size_t i = 0; i < inside.count; i++)
+        if (!strcmp(inside.word[i], "-static-libtsan"))
+            wish->refused = "-static-libtsan inside a response file: take it out, the runtime is a shared library";
+}
+
+static void look_at(struct wish *wish, const char *word, const char *next, unsigned depth)
+{
+    if (word[0] == '@' && word[1]) {
+        look_in_file(wish, word + 1, depth);
+    } else if (word[0] != '-' || !word[1]) {
+        wish->inputs = true;
+        if (!(wish->language ? strstr(wish->language, "-header") != NULL : is_header(word)))
+            wish->all_headers = false;
+    } else if (in(stop_early, word)) {
+        wish->stops_early = true;
+    } else if (in(questions, word) || starts(word, "-print-") || starts(word, "--print-") || starts(word, "--help=")) {
+        wish->question = true;
+    } else if (starts(word, "-l")) {
+        wish->inputs = true;
+        wish->all_headers = false;
+    } else if (!strcmp(word, "-x")) {
+        wish->language = next && strcmp(next, "none") ? next : NULL;
+    } else if (starts(word, "-x")) {
+        wish->language = strcmp(word + 2, "none") ? word + 2 : NULL;
+    } else if (!strcmp(word, "-shared") || !strcmp(word, "--shared")) {
+        wish->shared = true;
+    } else if (!strcmp(word, "-r") || !strcmp(word, "-Wl,-r") || !strcmp(word, "-Wl,--relocatable")) {
+        wish->relocatable = true;
+    } else if (!strcmp(word, "-nostdlib") || !strcmp(word, "-nodefaultlibs") || !strcmp(word, "--no-standard-libraries")) {
+        wish->no_libraries = true;
+    } else if (!strcmp(word, "-static") || !strcmp(word, "-static-pie") || !strcmp(word, "--static")) {
+        wish->refused = "a static program cannot be watched: the runtime is a shared library; link without -static";
+    } else if (starts(word, "-fsanitize=")) {
+        sanitizers(wish, word + strlen("-fsanitize="), true);
+    } else if (starts(word, "-fno-sanitize=")) {
+        sanitizers(wish, word + strlen("-fno-sanitize="), false);
+    }
+}
+
+static void look(struct wish *wish, const struct words *arguments, unsigned depth)
+{
+    for (size_t i = 0; i < arguments->count; i++) {
+        const char *word = arguments->word[i];
+        look_at(wish, word, i + 1 < arguments->count ? arguments->word[i + 1] : NULL, depth);
+        if (in(take_another, word))
+            i++;
+    }
+}
+
+/* Does the compiler call itself clang? Its name tells, or it is asked. */
+static bool is_clang(const struct words *compiler)
+{
+    for (size_t i = 0; i < compiler->count; i++) {
+        const char *slash = strrchr(compiler->word[i], '/'), *name = slash ? slash + 1 : compiler->word[i];
+        if (name[0] == '-')
+            continue;
+        if (strstr(name, "clang"))
+            return true;
+        if (strstr(name, "gcc") || strstr(name, "g++"))
+            return false;
+    }
+    int ends[2];
+    if (pipe(ends) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        struct words ask = { NULL, 0 };
+        for (size_t i = 0; i < compiler->count; i++)
+            add(&ask, compiler->word[i]);
+        add(&ask, "--version");
+        dup2(ends[1], 1);
+        close(ends[0]);
+        close(ends[1]);
+        execvp(ask.word[0], ask.word);
+        _exit(127);
+    }
+    close(ends[1]);
+    char answer[512];
+    size_t used = 0;
+    for (ssize_t got; (got = read(ends[0], answer + used, sizeof answer - 1 - used)) > 0;)
+        used += (size_t)got;
+    answer[used] = 0;
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return strstr(answer, "clang") != NULL;
+}
+
+static void add_linker(struct words *command, const char *option, const char *value)
+{
+    add(command, "-Xlinker");
+    add(command, option);
+    if (value) {
+        add(command, "-Xlinker");
+        add(command, value);
+    }
+}
+
+static void add_runtime(struct words *command, const struct rf_places *places)
+{
+    add_linker(command, "--push-state", NULL);
+    add_linker(command, "--no-as-needed", NULL);
+    add(command, places->library);
+    add_linker(command, "--pop-state", NULL);
+}
+
+static int compile(bool cxx, int argc, char **argv)
+{
+    const char *who = cxx ? "redflag c++" : "redflag cc";
+    const char *variable = cxx ? "REDFLAG_CXX" : "REDFLAG_CC", *set = getenv(variable);
+    struct words command = { NULL, 0 }, arguments = { NULL, 0 };
+    split(&command, set && *set ? set : cxx ? "g++" : "gcc");
+    if (!command.count) {
+        fprintf(stderr, "%s: %s names no compiler\n", who, variable);
+        return RF_EXIT_USAGE;
+    }
+    const char *slash = strrchr(command.word[0], '/');
+    if (!strcmp(slash ? slash + 1 : command.word[0], "redflag")) {
+        fprintf(stderr, "%s: %s is redflag itself; it names the compiler underneath, as gcc or clang\n", who, variable);
+        return RF_EXIT_USAGE;
+    }
+    for (int i = 1; i < argc; i++)
+        add(&arguments, argv[i]);
+    struct wish wish = { .all_headers = true };
+    look(&wish, &arguments, 0);
+
+    struct rf_places places;
+    bool builds = wish.inputs && !wish.question;
+    bool links = builds && !wish.stops_early && !wish.relocatable && !wish.all_headers;
+    if (links && wish.refused) {
+        fprintf(stderr, "%s: %s\n", who, wish.refused);
+        return RF_EXIT_USAGE;
+    }
+    if (links && !rf_cli_places(&places, who))
+        return RF_EXIT_USAGE;
+    bool clang = links && is_clang(&command);
+    if (builds)
+        add(&command, "-fsanitize=thread");
+    if (links) {
+        add_linker(&command, "-rpath", places.lib);
+        if (clang)
+            add(&command, "-fno-sanitize-link-runtime");
+        else {
+            add(&command, "-L");
+            add(&command, places.tsan);
+        }
+        if (!wish.not_ours && (clang ? wish.shared || !wish.no_libraries : wish.shared && wish.no_libraries))
+            add_runtime(&command, &places);
+    }
+    for (size_t i = 0; i < arguments.count; i++)
+        if (!links || strcmp(arguments.word[i], "-static-libtsan"))
+            add(&command, arguments.word[i]);
+    if (links && wish.not_ours && !wish.no_libraries) {
+        /* Objects that were compiled with it still find it; a program without any does not load it. */
+        add(&command, "-x");
+        add(&command, "none");
+        add_linker(&command, "--push-state", NULL);
+        add_linker(&command, "--as-needed", NULL);
+        add(&command, places.library);
+        add_linker(&command, "--pop-state", NULL);
+    }
+    execvp(command.word[0], command.word);
+    fprintf(stderr, "%s: %s: %s; %s names the compiler\n", who, command.word[0], strerror(errno), variable);
+    return RF_EXIT_USAGE;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    return argc == 2 && !strcmp(argv[1], "--redflag-help");
+}
+
+static int help(const char *command, const char *variable, const char *compiler)
+{
+    printf("usage: redflag %s [ARGUMENT OF THE COMPILER...]\n\n"
+           "A compiler whose programs find their data races as they run. Use it as any other:\n\n"
+           "  CC=\"redflag cc\" CXX=\"redflag c++\" ./configure && make\n\n"
+           "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own.\n"
+           "Run the result as it is, or with `redflag run`, which takes options.\n",
+           command, variable, compiler);
+    return RF_EXIT_OK;
+}
+
+int rf_cli_cc(int argc, char **argv)
+{
+    return asks_for_help(argc, argv) ? help("cc", "REDFLAG_CC", "gcc") : compile(false, argc, argv);
+}
+
+int rf_cli_cxx(int argc, char **argv)
+{
+    return asks_for_help(argc, argv) ? help("c++", "REDFLAG_CXX", "g++") : compile(true, argc, argv);
+}

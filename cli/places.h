@@ -1,0 +1,20 @@
+/* Where the runtime lies: beside this command, in the build tree or where it was installed. */
+#ifndef RF_CLI_PLACES_H
+#define RF_CLI_PLACES_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#define RF_RT_NAME "libredflag-rt.so.0"
+
+struct rf_places {
+    char command[PATH_MAX]; /* this command */
+    char library[PATH_MAX]; /* the runtime itself */
+    char lib[PATH_MAX];     /* its directory: for linking, and for the loader afterwards */
+    char tsan[PATH_MAX];    /* the directory where it goes by the names of gcc's runtime, and nothing else lies */
+};
+
+/* False, with one line that says where it was looked for, if it is in neither place. */
+bool rf_cli_places(struct rf_places *places, const char *who);
+
+#endif

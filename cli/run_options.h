@@ -1,0 +1,19 @@
+/* The options of `redflag run`, gathered into the text that the runtime reads from REDFLAG_OPTIONS. */
+#ifndef RF_CLI_RUN_OPTIONS_H
+#define RF_CLI_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rf_run_text {
+    char *text; /* NAME=VALUE:NAME=VALUE, quoted where it must be; NULL: none yet. The caller frees it */
+    size_t length;
+};
+
+/* Does an argument begin an option of core/run_options.def? If so it is appended, and *used tells how many arguments it took. A value
+ * that is none gets one line, and *used is 0. `who` begins that line. */
+bool rf_run_option(struct rf_run_text *text, const char *who, char **arguments, int count, int *used);
+void rf_run_text_add(struct rf_run_text *text, const char *options); /* options as they would stand in the variable */
+void rf_run_options_help(void);
+
+#endif
