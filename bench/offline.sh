@@ -30,6 +30,11 @@ figures() {
     wall=$1 rss=$3
 }
 
+# least SO_FAR: the smaller of that and the last wall
+least() {
+    awk "BEGIN { print ($wall < $1) ? $wall : $1 }"
+}
+
 calc() {
     awk "BEGIN { printf \"$1\", $2 }"
 }
@@ -57,25 +62,28 @@ long=$work/p8-$events.rft many=$work/p64-$events.rft short=$work/p8-$((events / 
 echo "| What | Measured | Goal |"
 echo "|---|---:|---:|"
 
-figures -d fasttrack "$long"
-fast=$wall fast_rss=$rss
+# What is compared with each other takes turns: a machine that is shared is slower at some times than at others.
+fast=1e9 many_fast=1e9 accu=1e9 many_accu=1e9 two=1e9
+rounds=$repeat repeat=1
+while [ "$rounds" -gt 0 ]; do
+    rounds=$((rounds - 1))
+    figures -d fasttrack --jobs 2 "$long" && two=$(least "$two")
+    figures -d acculock "$long" && accu=$(least "$accu")
+    figures -d fasttrack "$long" && fast=$(least "$fast") fast_rss=$rss
+    figures -d fasttrack "$many" && many_fast=$(least "$many_fast")
+    figures -d acculock "$many" && many_accu=$(least "$many_accu")
+done
 row "fasttrack, 8 threads, one worker, million events/s" "$(calc %.1f "$events / $fast / 1e6")" "40"
-figures -d fasttrack "$many"
-row "fasttrack, 64 threads, one worker, million events/s" "$(calc %.1f "$events / $wall / 1e6")" ""
-many_fast=$wall
-figures -d acculock "$long"
-row "acculock, time over fasttrack" "$(calc %.2fx "$wall / $fast")" "1.3x or less"
-figures -d acculock "$many"
-row "acculock, 64 threads, time over fasttrack" "$(calc %.2fx "$wall / $many_fast")" "1.3x or less"
-figures -d fasttrack --jobs 2 "$long"
-row "fasttrack, --jobs 2, speed-up" "$(calc %.2fx "$fast / $wall")" "1.6x or more"
+row "fasttrack, 64 threads, one worker, million events/s" "$(calc %.1f "$events / $many_fast / 1e6")" ""
+row "acculock, time over fasttrack" "$(calc %.2fx "$accu / $fast")" "1.3x or less"
+row "acculock, 64 threads, time over fasttrack" "$(calc %.2fx "$many_accu / $many_fast")" "1.3x or less"
+row "fasttrack, --jobs 2, speed-up" "$(calc %.2fx "$fast / $two")" "1.6x or more"
 figures -d fasttrack "$short"
 row "fasttrack, peak memory, $events events over a tenth of them" "$(calc %.2fx "$fast_rss / $rss")" "1x: flat"
 bytes=$("$redflag" analyze -d fasttrack --format json "$short" | sed -n 's/.*"bytes_per_variable": *\([0-9.]*\).*/\1/p')
 row "fasttrack, bytes of metadata for an 8-byte variable" "$bytes" "16 or less"
 
 say "generic, once"
-repeat=1
 figures -d generic "$many"
 row "generic, 64 threads, time over fasttrack" "$(calc %.1fx "$wall / $many_fast")" "4x or more"
 figures -d djit "$many"
