@@ -1,0 +1,286 @@
+/* The rules of C11 and C++20 for atomic operations, in terms of clocks (C11 5.1.2.4 and 7.17.3-4; C++20 [intro.races],
+ * [atomics.order], [atomics.fences]).
+ *
+ * 1. An atomic location L has one clock: what an acquire that reads its present value receives. It is the join over the release
+ *    sequences that the present value belongs to.
+ *      store, release:   L := C                          it heads a sequence, and ends all others
+ *      store, relaxed:   L := own part of L              C11: it continues the sequences that its own thread heads, ends the rest
+ *      update, release:  L := L ⊔ C                      continues all, and heads one
+ *      update, relaxed:  L unchanged                     continues all
+ *      read, acquire:    C := C ⊔ L
+ *    The "own part" is kept for the thread that stored last (last_store): as long as nobody else has joined, it is all of L;
+ *    then it lies in sync.readers, and `extra` is 1. A read-modify-write of a third thread heads a sequence that this thread's own
+ *    later relaxed store ends here: C++20 says so, C11 does not, and to tell them apart would need a clock for each thread.
+ * 2. Fences. A release fence remembers F := C; a later relaxed write of the thread publishes F as a release would C. A relaxed read
+ *    joins L to the thread's pending clock P; a later acquire fence takes it: C := C ⊔ P. Both are the standard's fence-atomic,
+ *    atomic-fence and fence-fence synchronisation.
+ * 3. seq_cst is acquire and release. The single total order S of seq_cst operations and fences limits which values may be read; it
+ *    is not part of happens-before. Two seq_cst fences synchronise only through an atomic object that one writes after it and the
+ *    other reads before it, as any release and acquire fence do. Races are defined by happens-before alone, so S counts for nothing
+ *    here. consume is acquire.
+ * 4. The value and L change together under the object's lock, one object at a time; who sees an object takes its lock for every
+ *    operation. Without an object nobody ever published through the location, and operations that do not publish need none:
+ *      A publisher makes the object visible first and writes the value later. A reader reads the value first and looks for the
+ *      object later (x86 keeps both orders). So if it finds none, the value it has was not published, and L = ⊥ is exact.
+ *      A write or update without an object is a compare-and-swap from the value that was read so: if it succeeds, no other write
+ *      came in between, except one that published an equal value. Only in that case, which needs the very first publication to
+ *      leave the value as it was, could this thread belong after it; then its program could not tell either.
+ *    Objects that are locks as well (their kind says so) keep what the lock released: relaxed stores clear nothing there.
+ * 5. The operation is an access, too. If it reads a value that was published, then what came before the publication, be it a plain
+ *    initialisation of the location itself, happens before the operation: so the check comes after the acquire. If it publishes, its
+ *    history must be written before others can receive the clock: so the check comes before. An update that does both is checked
+ *    before, and a race that shows up is kept until the acquire has been done (rf_atomic_defer).
+ * 6. A compare-and-swap that fails is a read of its failure order, for clocks and for the check.
+ */
+#include "guest/atomics.h"
+
+#include "guest/intercept.h"
+#include "guest/memory.h"
+#include "guest/options.h"
+#include "guest/report.h"
+
+#define OWN_PART_APART 1u /* rf_object.extra of an atomic */
+#define DEFERRED 4u
+
+/* What a thread keeps. Only the thread itself touches it. */
+struct fences {
+    struct rf_clock released; /* F; empty: no release fence yet */
+    struct rf_clock pending;  /* P */
+    bool deferring;
+    unsigned deferred;
+    struct {
+        struct rf_report_side now, before;
+        uint32_t slot, time;
+    } races[DEFERRED];
+};
+
+static struct fences *fences_of(struct rf_self *self)
+{
+    if (!self->atomics)
+        self->atomics = rf_alloc(&self->memory, sizeof(struct fences));
+    return self->atomics;
+}
+
+void rf_atomics_thread_end(struct rf_self *self)
+{
+    struct fences *fences = self->atomics;
+    if (!fences)
+        return;
+    self->atomics = NULL;
+    rf_clock_end(&fences->released, &self->memory);
+    rf_clock_end(&fences->pending, &self->memory);
+    rf_free(&self->memory, fences, sizeof *fences);
+}
+
+struct rf_self *rf_atomic_self(void)
+{
+    if (__builtin_expect(!rf_started, 0))
+        return NULL;
+    struct rf_self *self = rf_self();
+    return self && !self->inside ? self : NULL;
+}
+
+/* Orders carry hints in their upper bits (hardware lock elision, gcc's __sync). */
+enum { RELAXED, CONSUME, ACQUIRE, RELEASE, ACQ_REL, ORDER_MASK = 7 };
+
+bool rf_atomic_acquires(int order)
+{
+    int plain = order & ORDER_MASK;
+    return (plain != RELAXED && plain != RELEASE) || rf_options.force_seq_cst_atomics;
+}
+
+static bool order_releases(int order)
+{
+    return (order & ORDER_MASK) >= RELEASE || rf_options.force_seq_cst_atomics;
+}
+
+struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr, size_t size, int order, uintptr_t pc)
+{
+    const struct fences *fences = self->atomics;
+    struct rf_atomic op = { .self = self, .addr = (uintptr_t)addr, .size = size, .pc = pc, .silent = self->ignore_sync > 0 };
+    op.acquires = rf_atomic_acquires(order);
+    op.releases = order_releases(order);
+    op.publishes = op.releases || (fences && fences->released.len);
+    return op;
+}
+
+bool rf_atomic_open_slowly(struct rf_atomic *op, bool make)
+{
+    op->object = rf_object_lock(op->self, op->addr, RF_O_ATOMIC, make);
+    return op->object != NULL;
+}
+
+void rf_atomic_close(struct rf_atomic *op)
+{
+    rf_object_unlock(op->self, op->object);
+    op->object = NULL;
+}
+
+/* As rf_sync.last knows the thread. */
+static uint32_t knower(const struct rf_atomic *op)
+{
+    return op->self->thread.index + 1;
+}
+
+static void receive(struct rf_atomic *op, bool acquires)
+{
+    struct rf_sync *sync = &op->object->sync;
+    if (acquires)
+        rf_object_acquire(op->self, op->object);
+    else if (sync->released.len && sync->last != knower(op))
+        rf_clock_join(&fences_of(op->self)->pending, &op->self->memory, &sync->released);
+}
+
+/* Invariant 2: what a relaxed write publishes; NULL: nothing. */
+static const struct rf_clock *fenced(const struct rf_atomic *op)
+{
+    const struct fences *fences = op->self->atomics;
+    return fences && fences->released.len ? &fences->released : NULL;
+}
+
+/* L := L ⊔ F */
+static void publish_fenced(struct rf_atomic *op)
+{
+    struct rf_sync *sync = &op->object->sync;
+    const struct rf_clock *clock = fenced(op);
+    if (!clock)
+        return;
+    if (!sync->released.len)
+        sync->last = knower(op);
+    else if (sync->last != knower(op))
+        sync->last = 0;
+    rf_clock_join(&sync->released, &op->self->memory, clock);
+}
+
+void rf_atomic_read(struct rf_atomic *op, bool acquires)
+{
+    receive(op, acquires);
+    rf_atomic_close(op);
+}
+
+void rf_atomic_written(struct rf_atomic *op)
+{
+    struct rf_object *object = op->object;
+    uint32_t me = op->self->number + 1;
+    bool is_lock = object->kind != RF_O_ATOMIC;
+    if (op->releases && is_lock) {
+        rf_object_release(op->self, object);
+    } else if (op->releases) {
+        rf_object_release_store(op->self, object);
+    } else {
+        if (!is_lock && object->last_store != me) {
+            rf_object_clear(op->self, object);
+        } else if (!is_lock && object->extra == OWN_PART_APART) {
+            rf_clock_copy(&object->sync.released, &op->self->memory, &object->sync.readers);
+            object->sync.last = knower(op);
+        }
+        publish_fenced(op);
+    }
+    object->last_store = me;
+    if (!is_lock && object->extra == OWN_PART_APART) {
+        rf_clock_clear(&object->sync.readers);
+        object->extra = 0;
+    }
+    rf_atomic_close(op);
+}
+
+/* Before another thread than the one that stored last joins its clock to L, and after that thread joins it again. */
+static void keep_own_part(struct rf_atomic *op, const struct rf_clock *joining)
+{
+    struct rf_object *object = op->object;
+    uint32_t me = op->self->number + 1;
+    if (object->kind != RF_O_ATOMIC)
+        return;
+    if (!object->sync.released.len) {
+        object->last_store = me; /* all of L is going to be its own */
+    } else if (object->last_store != me && object->extra != OWN_PART_APART) {
+        rf_clock_copy(&object->sync.readers, &op->self->memory, &object->sync.released);
+        object->extra = OWN_PART_APART;
+    } else if (object->last_store == me && object->extra == OWN_PART_APART) {
+        rf_clock_join(&object->sync.readers, &op->self->memory, joining);
+    }
+}
+
+void rf_atomic_updated(struct rf_atomic *op)
+{
+    receive(op, op->acquires);
+    if (op->releases) {
+        keep_own_part(op, &op->self->thread.clock);
+        rf_object_release(op->self, op->object);
+    } else if (fenced(op)) {
+        keep_own_part(op, fenced(op));
+        publish_fenced(op);
+    }
+    rf_atomic_close(op);
+}
+
+void rf_atomic_check(struct rf_atomic *op, bool writes)
+{
+    unsigned flags = RF_A_ATOMIC | (writes ? RF_A_WRITE : 0);
+    bool may_defer = op->publishes && op->acquires && !op->silent;
+    struct fences *fences = may_defer ? fences_of(op->self) : NULL;
+    if (may_defer)
+        fences->deferring = true;
+    rf_access(op->addr, op->size, flags, op->pc);
+    if (may_defer)
+        fences->deferring = false;
+}
+
+bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before, uint32_t slot,
+                     uint32_t time)
+{
+    struct fences *fences = self->atomics;
+    if (!fences || !fences->deferring || fences->deferred == DEFERRED)
+        return false;
+    unsigned i = fences->deferred++;
+    fences->races[i].now = *now;
+    fences->races[i].before = *before;
+    fences->races[i].slot = slot;
+    fences->races[i].time = time;
+    return true;
+}
+
+void rf_atomic_settle(struct rf_atomic *op)
+{
+    struct fences *fences = op->self->atomics;
+    if (__builtin_expect(!fences || !fences->deferred, 1))
+        return;
+    unsigned count = fences->deferred;
+    fences->deferred = 0; /* a report may call the user, who may come here */
+    for (unsigned i = 0; i < count; i++)
+        if (fences->races[i].time > rf_clock_get(&op->self->thread.clock, fences->races[i].slot))
+            rf_report_race(&fences->races[i].now, &fences->races[i].before);
+}
+
+RF_EXPORT void __tsan_atomic_thread_fence(int order);
+RF_EXPORT void __tsan_atomic_signal_fence(int order);
+
+void __tsan_atomic_thread_fence(int order)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    struct rf_self *self = rf_atomic_self();
+    if (!self || self->ignore_sync)
+        return;
+    bool acquires = rf_atomic_acquires(order), releases = order_releases(order);
+    struct fences *fences = self->atomics;
+    acquires = acquires && fences && fences->pending.len;
+    if (!acquires && !releases)
+        return;
+    rf_busy_begin(self);
+    if (acquires) {
+        rf_clock_join(&self->thread.clock, &self->memory, &fences->pending);
+        rf_clock_clear(&fences->pending);
+    }
+    if (releases) {
+        rf_clock_copy(&fences_of(self)->released, &self->memory, &self->thread.clock);
+        rf_epoch_begin(self); /* what comes after the fence is not released by it */
+    }
+    rf_busy_end(self);
+}
+
+/* Orders a thread and a signal handler on the same thread: they have one clock. */
+void __tsan_atomic_signal_fence(int order)
+{
+    (void)order;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}

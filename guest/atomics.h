@@ -1,0 +1,52 @@
+/* Atomic operations: what their orders mean for happens-before. guest/atomics.c has the rules, guest/atomics_abi.c the entry points. */
+#ifndef RF_GUEST_ATOMICS_H
+#define RF_GUEST_ATOMICS_H
+
+#include "guest/access.h"
+#include "guest/objects.h"
+
+struct rf_report_side;
+
+/* One atomic operation of the calling thread. */
+struct rf_atomic {
+    struct rf_self *self;
+    struct rf_object *object; /* between rf_atomic_open() and the rule that closes it: locked */
+    uintptr_t addr, pc;
+    size_t size;
+    bool acquires, releases;
+    bool publishes; /* it releases, or hands on what a release fence before it has released */
+    bool silent;    /* orders nothing: the thread ignores synchronisation */
+};
+
+/* The thread for which there is something to do; NULL: only the operation itself is. */
+struct rf_self *rf_atomic_self(void);
+struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr, size_t size, int order, uintptr_t pc);
+bool rf_atomic_acquires(int order);
+
+/* Locks the location's object and says true; false if there is none and none is made. */
+bool rf_atomic_open_slowly(struct rf_atomic *op, bool make);
+
+static inline bool rf_atomic_open(struct rf_atomic *op, bool make)
+{
+    return !op->silent && (make || rf_object_exists(op->addr)) && rf_atomic_open_slowly(op, make);
+}
+
+/* The rules. Each unlocks the object. */
+void rf_atomic_read(struct rf_atomic *op, bool acquires);
+void rf_atomic_written(struct rf_atomic *op);
+void rf_atomic_updated(struct rf_atomic *op);
+void rf_atomic_close(struct rf_atomic *op); /* nothing was done */
+
+/* The check of the operation as an access: before it if it publishes, after it otherwise (guest/atomics.c, 5). */
+void rf_atomic_check(struct rf_atomic *op, bool writes);
+void rf_atomic_settle(struct rf_atomic *op);
+
+/* guest/access.c asks before it reports a race of an atomic access with an earlier one of (slot, time). True: the operation is not
+ * done yet and may turn out to be ordered after the other by what it acquires; the report is made then, if it must be. */
+bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before, uint32_t slot,
+                     uint32_t time);
+
+/* The thread has ended: guest/threads.c. */
+void rf_atomics_thread_end(struct rf_self *self);
+
+#endif
