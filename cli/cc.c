@@ -33,6 +33,8 @@ struct wish {
     bool stops_early;  /* -c, -S, -E and their like: nothing is linked */
     bool inputs;       /* there is something to compile or link */
     bool all_headers;  /* ... but it is only headers, to be precompiled */
+    bool all_assembly; /* ... but nothing that a sanitizer could instrument: clang warns of options without use */
+    bool other_checks; /* -fsanitize= names others than thread */
     bool shared, relocatable, no_libraries;
     bool not_ours;     /* -fno-sanitize=thread or all has the last word: linked with the runtime only if something needs it */
     const char *refused;
@@ -101,12 +103,21 @@ static bool is_header(const char *name)
     return dot && in(endings, dot + 1);
 }
 
+static bool is_assembly(const char *name, const char *language)
+{
+    const char *dot = strrchr(name, '.');
+    return language ? !strcmp(language, "assembler") : dot && !strcmp(dot, ".s");
+}
+
 static void sanitizers(struct wish *wish, const char *list, bool on)
 {
     while (*list) {
         size_t length = strcspn(list, ",");
-        if ((length == 6 && !memcmp(list, "thread", 6)) || (!on && length == 3 && !memcmp(list, "all", 3)))
+        bool thread = length == 6 && !memcmp(list, "thread", 6), all = length == 3 && !memcmp(list, "all", 3);
+        if (thread || (all && !on))
             wish->not_ours = !on;
+        if (!thread && (on || all))
+            wish->other_checks = on;
         list += length + (list[length] == ',');
     }
 }
@@ -119,7 +130,7 @@ static void look_in_file(struct wish *wish, const char *name, unsigned depth)
     FILE *file = depth < 20 ? fopen(name, "r") : NULL;
     if (!file) {
         wish->inputs = true;
-        wish->all_headers = false;
+        wish->all_headers = wish->all_assembly = false;
         return;
     }
     char *text = NULL;
@@ -144,6 +155,7 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         wish->inputs = true;
         if (!(wish->language ? strstr(wish->language, "-header") != NULL : is_header(word)))
             wish->all_headers = false;
+        wish->all_assembly &= is_assembly(word, wish->language);
     } else if (in(stop_early, word)) {
         wish->stops_early = true;
     } else if (in(questions, word) || starts(word, "-print-") || starts(word, "--print-") || starts(word, "--help=")) {
@@ -180,6 +192,35 @@ static void look(struct wish *wish, const struct words *arguments, unsigned dept
     }
 }
 
+/* What the compiler prints on a question; empty if it cannot be asked. */
+static void ask(const struct words *compiler, const char *question, char *answer, size_t size)
+{
+    int ends[2];
+    answer[0] = 0;
+    if (pipe(ends) != 0)
+        return;
+    pid_t child = fork();
+    if (child == 0) {
+        struct words command = { NULL, 0 };
+        for (size_t i = 0; i < compiler->count; i++)
+            add(&command, compiler->word[i]);
+        add(&command, question);
+        dup2(ends[1], 1);
+        close(ends[0]);
+        close(ends[1]);
+        execvp(command.word[0], command.word);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t used = 0;
+    for (ssize_t got; (got = read(ends[0], answer + used, size - 1 - used)) > 0;)
+        used += (size_t)got;
+    answer[used] = 0;
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+}
+
 /* Does the compiler call itself clang? Its name tells, or it is asked. */
 static bool is_clang(const struct words *compiler)
 {
@@ -192,30 +233,8 @@ static bool is_clang(const struct words *compiler)
         if (strstr(name, "gcc") || strstr(name, "g++"))
             return false;
     }
-    int ends[2];
-    if (pipe(ends) != 0)
-        return false;
-    pid_t child = fork();
-    if (child == 0) {
-        struct words ask = { NULL, 0 };
-        for (size_t i = 0; i < compiler->count; i++)
-            add(&ask, compiler->word[i]);
-        add(&ask, "--version");
-        dup2(ends[1], 1);
-        close(ends[0]);
-        close(ends[1]);
-        execvp(ask.word[0], ask.word);
-        _exit(127);
-    }
-    close(ends[1]);
     char answer[512];
-    size_t used = 0;
-    for (ssize_t got; (got = read(ends[0], answer + used, sizeof answer - 1 - used)) > 0;)
-        used += (size_t)got;
-    answer[used] = 0;
-    close(ends[0]);
-    if (child > 0)
-        waitpid(child, NULL, 0);
+    ask(compiler, "--version", answer, sizeof answer);
     return strstr(answer, "clang") != NULL;
 }
 
@@ -237,6 +256,25 @@ static void add_runtime(struct words *command, const struct rf_places *places)
     add_linker(command, "--pop-state", NULL);
 }
 
+/* clang's archives for the other checks, which went out with its runtime for threads. */
+static void add_other_checks(struct words *command, const struct words *compiler, bool cxx)
+{
+    static const char *const archives[] = { "libclang_rt.ubsan_standalone-x86_64.a", "libclang_rt.ubsan_standalone_cxx-x86_64.a" };
+    for (int i = 0; i < 1 + cxx; i++) {
+        char question[128], *path = rf_zeroed(PATH_MAX, 1);
+        snprintf(question, sizeof question, "-print-file-name=%s", archives[i]);
+        ask(compiler, question, path, PATH_MAX);
+        path[strcspn(path, "\n")] = 0;
+        if (path[0] != '/') {
+            free(path);
+            continue;
+        }
+        add_linker(command, "--whole-archive", NULL);
+        add(command, path);
+        add_linker(command, "--no-whole-archive", NULL);
+    }
+}
+
 static int compile(bool cxx, int argc, char **argv)
 {
     const char *who = cxx ? "redflag c++" : "redflag cc";
@@ -254,7 +292,7 @@ static int compile(bool cxx, int argc, char **argv)
     }
     for (int i = 1; i < argc; i++)
         add(&arguments, argv[i]);
-    struct wish wish = { .all_headers = true };
+    struct wish wish = { .all_headers = true, .all_assembly = true };
     look(&wish, &arguments, 0);
 
     struct rf_places places;
@@ -266,8 +304,11 @@ static int compile(bool cxx, int argc, char **argv)
     }
     if (links && !rf_cli_places(&places, who))
         return RF_EXIT_USAGE;
-    bool clang = links && is_clang(&command);
-    if (builds)
+    struct words compiler = { NULL, 0 };
+    for (size_t i = 0; i < command.count; i++)
+        add(&compiler, command.word[i]);
+    bool clang = links && is_clang(&compiler);
+    if (links || (builds && !wish.all_assembly))
         add(&command, "-fsanitize=thread");
     if (links) {
         add_linker(&command, "-rpath", places.lib);
@@ -279,6 +320,8 @@ static int compile(bool cxx, int argc, char **argv)
         }
         if (!wish.not_ours && (clang ? wish.shared || !wish.no_libraries : wish.shared && wish.no_libraries))
             add_runtime(&command, &places);
+        if (clang && wish.other_checks)
+            add_other_checks(&command, &compiler, cxx);
     }
     for (size_t i = 0; i < arguments.count; i++)
         if (!links || strcmp(arguments.word[i], "-static-libtsan"))
