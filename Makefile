@@ -32,7 +32,7 @@ RF_LIBS = $(PKG_LIBS) -lpthread -lm
 TEST_LIBS := -lcmocka -ljansson
 
 # The engine is every room that lives neither in the user's process nor on the command line.
-ENGINE := core detect sync shadow sample trace report replay
+ENGINE := core detect sync shadow sample trace report replay hardware
 LIB := $(B)/libredflag.a
 LIB_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(ENGINE:%=%/*.c) $(ENGINE:%=%/*/*.c)))
 CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
@@ -43,10 +43,12 @@ C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) guest cli tests te
 
 # What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
 RT := $(B)/lib/libredflag-rt.so.0
+# ... libtsan.so.2 when the program runs, libtsan.so when gcc links it; a directory of their own, so that it is all the loader sees.
+RT_NAMES := libtsan.so.2 libtsan.so libredflag-rt.so.0
 RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/*.c guest/*.S)))
 # The compiler's own calls of these must not reach the functions of that name that the guest gives to the program.
 RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=rf_internal_$f)
-RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4096u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
+RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
 	-fno-stack-protector -fno-builtin -fno-exceptions -fomit-frame-pointer -ftls-model=initial-exec -mno-red-zone $(GUEST_CFLAGS)
 
 # The runtime is linked with everything else once it is whole.
@@ -74,8 +76,8 @@ $(RT): $(RT_OBJS)
 	@mkdir -p $(@D)/tsan
 	$(if $(V),,@echo "  link  $@")
 	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -o $@ $^ -ldl -lpthread
-	@ln -sf ../$(@F) $(@D)/tsan/libtsan.so.2
 	@ln -sf $(@F) $(@D)/libredflag-rt.so
+	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/tsan/$$name; done
 
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
 $(LIB): $(LIB_OBJS)

@@ -1,0 +1,106 @@
+/* One set-associative cache: which lines it holds, and which goes next. Least recently used goes first.
+ *
+ * 1. A key names a line; 0 names none. Data and metadata share all sets and ways, as they share the data array in hardware.
+ * 2. The contents of a metadata line are not here but in a struct rf_metadata, which a line points to.
+ *
+ * Keys. A data line is its physical line number. A metadata line belongs to a core and to a slot (a thread, in clocks) and stands
+ * at base + 2x (Figure 3.3): its number inside the region is twice that of the data line, plus one for the second half. Regions
+ * of different cores begin in different sets, or the copies of one line in several cores would compete for one set.
+ */
+#ifndef RF_HARDWARE_CACHE_H
+#define RF_HARDWARE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rf_metadata;
+
+enum rf_mesi { RF_INVALID, RF_SHARED, RF_EXCLUSIVE, RF_MODIFIED };
+
+#define RF_KEY_DATA (UINT64_C(1) << 62)
+#define RF_KEY_METADATA (UINT64_C(1) << 63)
+#define RF_KEY_LINE_BITS 36
+#define RF_KEY_SLOT_BITS 20
+#define RF_KEY_LINE ((UINT64_C(1) << RF_KEY_LINE_BITS) - 1)
+
+static inline uint64_t rf_key_data(uint64_t line)
+{
+    return RF_KEY_DATA | line;
+}
+
+static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t number)
+{
+    return RF_KEY_METADATA | (uint64_t)core << (RF_KEY_LINE_BITS + RF_KEY_SLOT_BITS) | (uint64_t)slot << RF_KEY_LINE_BITS |
+           number;
+}
+
+struct rf_line {
+    uint64_t used;    /* when */
+    uint64_t sharers; /* last level: a bit for each core whose private caches hold it */
+    struct rf_metadata *metadata;
+    uint8_t state; /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
+};
+
+#define RF_NOWHERE SIZE_MAX
+
+struct rf_cache {
+    uint64_t *keys; /* by set, then by way */
+    struct rf_line *lines;
+    uint32_t ways;
+    uint64_t mask; /* of a set's number */
+    uint64_t now;
+};
+
+static inline size_t rf_cache_set(const struct rf_cache *cache, uint64_t key)
+{
+    uint64_t number = key & RF_KEY_LINE;
+    if (key & RF_KEY_METADATA)
+        number += (key >> (RF_KEY_LINE_BITS + RF_KEY_SLOT_BITS) & 63) * 75;
+    return (size_t)(number & cache->mask) * cache->ways;
+}
+
+/* Where the line is; RF_NOWHERE: not here. */
+static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
+{
+    size_t set = rf_cache_set(cache, key);
+    const uint64_t *keys = cache->keys + set;
+    for (uint32_t way = 0; way < cache->ways; way++)
+        if (keys[way] == key)
+            return set + way;
+    return RF_NOWHERE;
+}
+
+static inline void rf_cache_touch(struct rf_cache *cache, size_t place)
+{
+    cache->lines[place].used = ++cache->now;
+}
+
+/* The place for a new line: a free way, or that of the line which must go. `pinned` stays. */
+static inline size_t rf_cache_place(const struct rf_cache *cache, uint64_t key, uint64_t pinned)
+{
+    size_t set = rf_cache_set(cache, key), oldest = RF_NOWHERE;
+    for (size_t at = set; at < set + cache->ways; at++) {
+        if (!cache->keys[at])
+            return at;
+        if (cache->keys[at] != pinned && (oldest == RF_NOWHERE || cache->lines[at].used < cache->lines[oldest].used))
+            oldest = at;
+    }
+    return oldest;
+}
+
+static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t key, enum rf_mesi state,
+                                struct rf_metadata *metadata)
+{
+    cache->keys[place] = key;
+    cache->lines[place] = (struct rf_line){ .used = ++cache->now, .metadata = metadata, .state = (uint8_t)state };
+}
+
+static inline void rf_cache_drop(struct rf_cache *cache, uint64_t key)
+{
+    size_t place = rf_cache_find(cache, key);
+    if (place != RF_NOWHERE)
+        cache->keys[place] = 0;
+}
+
+#endif

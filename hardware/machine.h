@@ -1,0 +1,61 @@
+/* The multicore without its detector: private first and second levels, a shared last level, MESI by broadcast, and time.
+ *
+ * 1. What is in a first level is in its core's second level; what is in a second level is in the last level, which knows the
+ *    cores that hold a line. (In hardware the broadcast finds them; knowing them only makes the simulation fast.)
+ * 2. A core that holds a line exclusive or modified is the only one that holds it. A metadata line is in the private caches of
+ *    one core at most: its own.
+ * 3. `exclusive` is told whenever a bus transaction leaves a core alone with a data line, before the access goes on. `evicted`
+ *    is told when a metadata line has left the last level. Neither touches the caches.
+ *
+ * The cost of an access: the latency of the level that has the line (l1_cycles ... memory_cycles); a line that another core has
+ * modified comes from there, for llc_cycles + bus_cycles; an upgrade from shared costs bus_cycles more than the hit. Write-backs
+ * and evictions cost no time: they hide behind the miss that causes them. They count as traffic.
+ */
+#ifndef RF_HARDWARE_MACHINE_H
+#define RF_HARDWARE_MACHINE_H
+
+#include "hardware/cache.h"
+#include "hardware/config.h"
+
+/* Counted per machine; lines are data and metadata alike unless it says otherwise. */
+struct rf_traffic {
+    uint64_t l1_hits, l2_hits, llc_hits, memory_reads; /* where accesses found their line */
+    uint64_t transfers;                                /* lines that came out of another core's caches */
+    uint64_t upgrades;
+    uint64_t write_backs;
+    uint64_t broadcasts;         /* for metadata alone: fills, hardware checks and downgrades that no data message carried */
+    uint64_t metadata_fills;     /* metadata lines that were made in a cache */
+    uint64_t metadata_evictions; /* metadata lines that left the last level, for whatever reason */
+    uint64_t data_evictions;     /* data lines that left the last level */
+};
+
+struct rf_machine {
+    const struct rf_config *config;
+    uint64_t broken; /* rules, for tests */
+    struct rf_cache *l1, *l2, llc;
+    uint32_t line_bits;
+    uint64_t pinned; /* a key that the last level keeps */
+    bool bus;        /* the last access went over the bus */
+    void (*exclusive)(void *context, uint32_t core, uint64_t line);
+    void (*evicted)(void *context, struct rf_metadata *metadata);
+    void *context;
+    struct rf_traffic traffic;
+};
+
+void rf_machine_init(struct rf_machine *machine, const struct rf_config *config, uint64_t broken);
+void rf_machine_free(struct rf_machine *machine);
+
+/* An access to a data line by its number; returns cycles. */
+uint32_t rf_machine_access(struct rf_machine *machine, uint32_t core, uint64_t line, bool write);
+
+/* The metadata line, NULL if it is in no cache; adds its cost to *cycles. */
+struct rf_metadata *rf_machine_metadata(struct rf_machine *machine, uint32_t core, uint64_t key, uint32_t *cycles);
+/* Makes room for a metadata line that is in no cache, and puts it there. */
+void rf_machine_insert(struct rf_machine *machine, uint32_t core, uint64_t key, struct rf_metadata *metadata);
+/* Takes a metadata line out of all caches, without telling `evicted`. Returns the cycles of the level it was in. */
+uint32_t rf_machine_remove(struct rf_machine *machine, uint64_t key);
+
+/* All lines that went over a bus or to memory: what "traffic" means in reports. */
+uint64_t rf_traffic_lines(const struct rf_traffic *traffic);
+
+#endif

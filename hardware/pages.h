@@ -1,0 +1,89 @@
+/* From virtual to physical addresses: a page gets the next free frame at its first use.
+ *
+ * 1. Data, and each kind of synchronisation object, has a name space of its own (core/event.h, 5.) and so pages of its own.
+ * 2. Frames never change hands; memory grows with what the program touches, not with the length of the trace.
+ */
+#ifndef RF_HARDWARE_PAGES_H
+#define RF_HARDWARE_PAGES_H
+
+#include "core/map.h"
+#include "hardware/config.h"
+
+#define RF_NEAR_FRAMES 512u
+
+struct rf_frame {
+    uint64_t number;
+    bool race_free;
+    uint8_t *split; /* compact encoding: a byte for each line, 1: the line has metadata for each byte */
+};
+
+struct rf_pages {
+    const struct rf_config *config;
+    struct rf_memory *memory;
+    struct rf_map frames; /* page, space -> struct rf_frame * */
+    uint64_t count;
+    uint32_t page_bits, line_bits;
+    struct {
+        uint64_t page_plus_1;
+        struct rf_frame *frame;
+    } near[RF_NEAR_FRAMES];
+};
+
+static inline void rf_pages_init(struct rf_pages *pages, const struct rf_config *config, struct rf_memory *memory)
+{
+    memset(pages, 0, sizeof *pages);
+    pages->config = config;
+    pages->memory = memory;
+    pages->page_bits = (uint32_t)__builtin_ctzll(config->page_bytes);
+    pages->line_bits = (uint32_t)__builtin_ctzll(config->line_bytes);
+    rf_map_init(&pages->frames, memory);
+}
+
+/* A page is race-free only if all of it is. */
+static inline bool rf_page_is_race_free(const struct rf_config *config, uint64_t begin)
+{
+    for (size_t i = 0; i < config->race_free_count; i++)
+        if (config->race_free[i].begin <= begin && begin + (config->page_bytes - 1) < config->race_free[i].end)
+            return true;
+    return false;
+}
+
+static __attribute__((noinline, unused)) struct rf_frame *rf_frame_far(struct rf_pages *pages, uint64_t page, uint32_t space)
+{
+    uint64_t *place = rf_map_at(&pages->frames, page * 8 + space);
+    if (!*place) {
+        struct rf_frame *frame = rf_alloc(pages->memory, sizeof *frame);
+        frame->number = pages->count++;
+        frame->race_free = !space && rf_page_is_race_free(pages->config, page << pages->page_bits);
+        if (!space && pages->config->encoding == RF_ENCODING_COMPACT)
+            frame->split = rf_alloc(pages->memory, (size_t)1 << (pages->page_bits - pages->line_bits));
+        *place = (uint64_t)(uintptr_t)frame;
+    }
+    return (struct rf_frame *)(uintptr_t)*place;
+}
+
+/* The frame of a data address. */
+static inline struct rf_frame *rf_frame_of(struct rf_pages *pages, uint64_t addr)
+{
+    uint64_t page = addr >> pages->page_bits;
+    uint32_t at = (uint32_t)(page * UINT64_C(0x9e3779b1)) / (UINT32_MAX / RF_NEAR_FRAMES + 1);
+    if (__builtin_expect(pages->near[at].page_plus_1 != page + 1, 0)) {
+        pages->near[at].frame = rf_frame_far(pages, page, 0);
+        pages->near[at].page_plus_1 = page + 1;
+    }
+    return pages->near[at].frame;
+}
+
+/* The frame of a data address, NULL if its page was never used. */
+static inline struct rf_frame *rf_frame_known(const struct rf_pages *pages, uint64_t addr)
+{
+    uint64_t *place = rf_map_find(&pages->frames, (addr >> pages->page_bits) * 8);
+    return place ? (struct rf_frame *)(uintptr_t)*place : NULL;
+}
+
+static inline uint64_t rf_physical(const struct rf_pages *pages, const struct rf_frame *frame, uint64_t addr)
+{
+    return frame->number << pages->page_bits | (addr & ((UINT64_C(1) << pages->page_bits) - 1));
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* RADISH: a vector-clock race detector in hardware with software behind it (Wood, chapter 3), on the machine of machine.h.
+ *
+ * The state is that of the canonical detector, C, L, R and W, split in two (3.3.1). C and L are core/order.h's; of C each core has
+ * the entries of the threads that run (`clock`). R_x(t) and W_x(t) are in a metadata line of t, if one is cached, and otherwise in
+ * the software layer's variable map (software.h).
+ *
+ *  1. A metadata line has a cell for each byte of half a data line; compact, for each two bytes of a whole one. All bytes of a
+ *     cell have one history.
+ *  2. A clock in a cell that is not 0 is newer than the same thread's in software. 0 says nothing.
+ *  3. All cached lines for a byte agree on its in-hardware status. A bit of it says that what software knows of that kind is
+ *     superseded: LastWrite, of writes; AllLastReads, of reads. Where a bit is missing, hardware and software together have the
+ *     history, and no more than that: no clock that is older than the last write.
+ *  4. The status is downgraded when a line with a clock leaves the caches (Figure 3.4): by a read clock it loses AllLastReads, by
+ *     a write clock LastWrite. Only a write, and a software check, raise it.
+ *  5. WRITE permission on a byte implies that its whole history is the thread's own and in its line: then a permitted write needs
+ *     to clear nobody's clocks, and the status is Everything (the lemma of 3.3.6.2). 3.2.4.2 would also give WRITE at a fill when
+ *     other threads' clocks are there but ordered. A permitted write would then leave them behind, and a read that comes after one
+ *     of the old reads, but not after the write, would pass the hardware check, which accepts a read after "some last read". So a
+ *     first write after a hand-over is a hardware check here; it goes with the coherence message of the write.
+ *  6. READ permission implies that the last write happens before the thread's now.
+ *  7. Permissions are set at a fill and by checks. A core that becomes the only holder of a data line takes all permissions of
+ *     others on it; its own WRITE becomes READ where 5 does not hold. They do not outlive a context switch: another thread of the
+ *     same core needs no coherence message.
+ *  8. A line whose thread does not run on the line's core (lazy switching) has clocks that no core can compare: to hardware they
+ *     are unknown. Software flushes such lines before it looks.
+ *
+ * The cost of a tracked access: the data's and the metadata's latency run side by side, the longer counts. A check that permissions
+ * answer costs nothing more. A hardware check costs bus_cycles unless the access was on the bus anyway. Software: see software.h.
+ */
+#ifndef RF_HARDWARE_RADISH_H
+#define RF_HARDWARE_RADISH_H
+
+#include "core/order.h"
+#include "hardware/clock_table.h"
+#include "hardware/machine.h"
+#include "hardware/pages.h"
+#include "hardware/software.h"
+
+#define RF_MAX_CORES 64u
+#define RF_MAX_CELLS 128u
+
+enum rf_permission { RF_PERMIT_NONE = 0, RF_PERMIT_READ = 1, RF_PERMIT_WRITE = 3 };
+
+enum rf_status {
+    RF_IN_SOFTWARE = 0,
+    RF_LAST_WRITE = 1,
+    RF_ALL_LAST_READS = 2,
+    RF_EVERYTHING = RF_LAST_WRITE | RF_ALL_LAST_READS
+};
+
+struct rf_metadata {
+    struct rf_metadata *next;          /* another cached line for the same data */
+    struct rf_metadata *newer, *older; /* of the same slot */
+    uint64_t key, number;              /* number: twice that of the data line, plus 1 for its second half */
+    uint32_t slot, core, generation;
+    bool compact;
+    _Alignas(8) uint8_t cells[]; /* clocks of reads, clocks of writes, permissions, statuses; and 8 bytes to read beyond */
+};
+
+/* What is known of a slot's hardware. */
+struct rf_context {
+    struct rf_clock_table clocks;
+    struct rf_metadata *lines; /* the newest */
+};
+
+struct rf_radish_core {
+    struct rf_thread *thread; /* NULL: none runs here */
+    uint32_t slot, generation;
+    uint64_t clock[RF_MAX_CORES]; /* the partial vector clock: an entry for the thread of each core */
+};
+
+struct rf_checks {
+    uint64_t permission, hardware, software; /* accesses, by the stage that decided */
+    uint64_t untracked;
+};
+
+struct rf_radish_counts {
+    struct rf_checks checks;
+    uint64_t roll_overs, flushed_lines, splits, clears, copies;
+};
+
+struct rf_radish {
+    const struct rf_config *config;
+    uint64_t broken;
+    struct rf_memory *memory;
+    struct rf_order *order;
+    struct rf_pages *pages;
+    struct rf_machine machine;
+    struct rf_software software;
+    struct rf_radish_core cores[RF_MAX_CORES];
+    struct rf_context **contexts; /* by slot */
+    uint32_t context_cap;
+    struct rf_map lines; /* number -> the first struct rf_metadata * */
+    uint32_t cells, clock_limit;
+    uint32_t generation;
+    uint64_t *times; /* of the cores */
+    void (*race)(void *context, uint64_t addr);
+    void *race_context;
+    struct rf_radish_counts counts;
+};
+
+struct rf_access {
+    uint64_t addr, physical;
+    struct rf_frame *frame;
+    uint32_t size;
+    bool write, tracked;
+};
+
+void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, uint64_t broken, struct rf_memory *memory,
+                    struct rf_order *order, struct rf_pages *pages, uint64_t *times);
+void rf_radish_free(struct rf_radish *radish);
+
+/* The thread runs on the core from here on, in place of whoever did; NULL: nobody does. */
+void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread *thread);
+/* The vector clock of the core's thread has changed. */
+void rf_radish_synchronised(struct rf_radish *radish, uint32_t core);
+void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_access *access);
+
+/* LARDISH (4.3.2). `freed`: it is also a write of all of it. */
+void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uint64_t size, bool freed);
+void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint64_t to, uint64_t size);
+
+/* ---- for the files of this room, and for tests ---- */
+
+static inline uint8_t *rf_reads(const struct rf_radish *radish, struct rf_metadata *line)
+{
+    (void)radish;
+    return line->cells;
+}
+
+static inline uint8_t *rf_writes(const struct rf_radish *radish, struct rf_metadata *line)
+{
+    return line->cells + radish->cells;
+}
+
+static inline uint8_t *rf_permissions(const struct rf_radish *radish, struct rf_metadata *line)
+{
+    return line->cells + 2 * radish->cells;
+}
+
+static inline uint8_t *rf_statuses(const struct rf_radish *radish, struct rf_metadata *line)
+{
+    return line->cells + 3 * radish->cells;
+}
+
+static inline struct rf_metadata *rf_lines_of(const struct rf_radish *radish, uint64_t number)
+{
+    uint64_t *place = rf_map_find(&radish->lines, number);
+    return place ? (struct rf_metadata *)(uintptr_t)*place : NULL;
+}
+
+/* 8. */
+static inline bool rf_line_is_live(const struct rf_radish *radish, const struct rf_metadata *line)
+{
+    const struct rf_radish_core *core = &radish->cores[line->core];
+    return core->thread && core->slot == line->slot;
+}
+
+static inline uint64_t rf_time_of(const struct rf_radish *radish, const struct rf_metadata *line, uint8_t clock)
+{
+    return clock ? radish->contexts[line->slot]->clocks.times[clock] : 0;
+}
+
+static inline void rf_charge(struct rf_radish *radish, uint32_t core, uint64_t cycles)
+{
+    radish->times[core] += cycles;
+}
+
+/* Changes a cell's clock, and what the clock table counts. */
+void rf_set_clock(struct rf_radish *radish, struct rf_metadata *line, uint8_t *cell, uint32_t clock);
+/* Takes a line out of the caches; its clocks go to the software layer's buffer, or, not persisted, are lost. */
+void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool persist);
+/* Reports the bytes of a cell of the line that the access is to. */
+void rf_report_cell(struct rf_radish *radish, const struct rf_metadata *line, uint32_t cell, const struct rf_access *access);
+/* Ends the compact encoding of a data line. */
+void rf_split_line(struct rf_radish *radish, struct rf_frame *frame, uint64_t physical);
+
+/* The number of the metadata line for a physical address, and where its cells are there. */
+static inline uint64_t rf_number_of(const struct rf_radish *radish, const struct rf_frame *frame, uint64_t physical,
+                                    bool *compact)
+{
+    uint32_t bits = radish->machine.line_bits;
+    *compact = frame->split && !frame->split[(physical & (radish->config->page_bytes - 1)) >> bits];
+    return *compact ? physical >> bits << 1 : physical >> (bits - 1);
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* The software layer of RADISH (3.2.6): the variable map, the buffer of evicted lines, the handlers and their cost.
+ *
+ * 1. The variable map goes from a metadata line's number, and so from physical addresses, to the times of each thread's last read
+ *    and last write of each byte there. Its format is software's own: times, not clocks.
+ * 2. An evicted line waits in the buffer in the order of evictions; its clocks have become times. Whoever looks at the variable
+ *    map empties the buffer first. More than buffer_lines never wait beyond the end of an access.
+ * 3. `cached`: hardware may be newer ("potentially stale"). It is set when a check brings a line into hardware, and cleared when an
+ *    eviction leaves none there.
+ *
+ * The cost of a handler: enter_cycles, the simulated accesses of the core that runs it (the bucket, then record_lines for each
+ * thread's history), and entry_cycles for each clock. With handlers = other the core with the least time pays, and the one that
+ * needed the check only a broadcast: the exception is then imprecise. A synchronisation operation reads and writes the vector
+ * clock of its object, eight bytes an entry, and spends entry_cycles for each.
+ */
+#ifndef RF_HARDWARE_SOFTWARE_H
+#define RF_HARDWARE_SOFTWARE_H
+
+#include <stdbool.h>
+
+#include "core/map.h"
+
+struct rf_radish;
+struct rf_metadata;
+struct rf_access;
+
+/* What one slot did to the bytes of one metadata line (not compact). */
+struct rf_history {
+    struct rf_history *next;
+    uint32_t slot;
+    uint32_t times[]; /* of the reads of each byte, then of the writes */
+};
+
+struct rf_record {
+    struct rf_history *histories;
+    uint64_t place; /* in the software layer's memory */
+    bool cached;
+};
+
+struct rf_evicted {
+    struct rf_evicted *next;
+    uint64_t number;
+    uint32_t slot;
+    bool compact;
+    uint32_t times[]; /* of the reads and the writes of each cell, then its status */
+};
+
+struct rf_software {
+    struct rf_map records; /* number -> struct rf_record * */
+    struct rf_evicted *first, *last;
+    uint32_t waiting;
+    uint64_t places; /* given to histories and records */
+    uint64_t check_calls, eviction_calls, cycles;
+};
+
+/* Its physical memory begins at this line; nothing there has metadata. */
+#define RF_SOFTWARE_LINES (UINT64_C(1) << 34)
+
+void rf_software_init(struct rf_radish *radish);
+
+/* From hardware: a line with clocks has left the caches. */
+void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line);
+/* The eviction handler, until no more than `most` lines wait. `core` is the one that waits for it. */
+void rf_software_drain(struct rf_radish *radish, uint32_t core, uint32_t most);
+/* The check handler: reports races of cells [cell, cell + count), and fills the whole line. The caller records the access. */
+void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell, uint32_t count,
+                       const struct rf_access *access);
+
+/* The record of a number; NULL if there is none. */
+struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number);
+/* The same, made; and a slot's history in it. */
+struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number);
+struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot);
+/* Simulates the handler's accesses to a record; the cycles are those of `core`, which runs it. */
+void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, bool write);
+/* Simulates the synchronisation library's accesses to the vector clock of an object. */
+void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries);
+/* Which core runs a handler that this one needs. */
+uint32_t rf_software_core(const struct rf_radish *radish, uint32_t core);
+
+#endif
