@@ -34,7 +34,7 @@ struct rf_thread {
 /* One object that orders threads. `released` is what an acquire receives; `readers` what only an exclusive acquire does. */
 struct rf_sync {
     struct rf_clock released, readers;
-    struct rf_thread *last; /* who knows all of `released`, since it published or acquired it last: it need not join it */
+    uint32_t last; /* index + 1 of who knows all of `released`, since it published or acquired it last: it need not join it */
 };
 
 struct rf_owner {
@@ -232,7 +232,7 @@ static inline void rf_order_forget(struct rf_order *order, int space, uint64_t k
 
 static inline void rf_order_receive(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync)
 {
-    if (sync->last != thread && sync->released.len) {
+    if (sync->last != thread->index + 1 && sync->released.len) {
         order->clock_operations++;
         rf_clock_join(&thread->clock, order->engine->memory, &sync->released);
     }
@@ -244,16 +244,15 @@ static inline void rf_order_receive(struct rf_order *order, struct rf_thread *th
 static inline void rf_order_publish(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync)
 {
     order->clock_operations++;
-    sync->last = sync->released.len && sync->last != thread ? NULL : thread;
+    uint32_t me = thread->index + 1;
+    sync->last = sync->released.len && sync->last != me ? 0 : me;
     rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
     rf_thread_tick(order, thread);
 }
 
-static inline void rf_order_acquire(struct rf_order *order, struct rf_thread *thread, uint64_t key, bool exclusive)
+/* A lock was taken: what it orders. */
+static inline void rf_order_lock(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync, bool exclusive)
 {
-    if (!order->locks_order)
-        return;
-    struct rf_sync *sync = rf_order_object(order, RF_SPACE_LOCK, key);
     rf_order_receive(order, thread, sync);
     if (!exclusive)
         return;
@@ -261,28 +260,39 @@ static inline void rf_order_acquire(struct rf_order *order, struct rf_thread *th
         order->clock_operations++;
         rf_clock_join(&thread->clock, order->engine->memory, &sync->readers);
     }
-    sync->last = thread;
+    sync->last = thread->index + 1;
+}
+
+/* And it is given back. The new epoch that follows is the caller's. */
+static inline void rf_order_unlock(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync, bool exclusive)
+{
+    uint32_t me = thread->index + 1;
+    order->clock_operations++;
+    if (exclusive) {
+        /* Algorithm 2 copies. The holder received all that the lock knew, so joining is the same; and in a trace that
+         * releases a lock nobody holds, it still means that every release comes before every later acquire. */
+        rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
+        if (sync->last == me)
+            rf_clock_clear(&sync->readers);
+        else
+            sync->last = 0;
+    } else {
+        rf_clock_join(&sync->readers, order->engine->memory, &thread->clock);
+        if (sync->last != me)
+            sync->last = 0;
+    }
+}
+
+static inline void rf_order_acquire(struct rf_order *order, struct rf_thread *thread, uint64_t key, bool exclusive)
+{
+    if (order->locks_order)
+        rf_order_lock(order, thread, rf_order_object(order, RF_SPACE_LOCK, key), exclusive);
 }
 
 static inline void rf_order_release(struct rf_order *order, struct rf_thread *thread, uint64_t key, bool exclusive)
 {
-    if (order->locks_order) {
-        struct rf_sync *sync = rf_order_object(order, RF_SPACE_LOCK, key);
-        order->clock_operations++;
-        if (exclusive) {
-            /* Algorithm 2 copies. The holder received all that the lock knew, so joining is the same; and in a trace that
-             * releases a lock nobody holds, it still means that every release comes before every later acquire. */
-            rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
-            if (sync->last == thread)
-                rf_clock_clear(&sync->readers);
-            else
-                sync->last = NULL;
-        } else {
-            rf_clock_join(&sync->readers, order->engine->memory, &thread->clock);
-            if (sync->last != thread)
-                sync->last = NULL;
-        }
-    }
+    if (order->locks_order)
+        rf_order_unlock(order, thread, rf_order_object(order, RF_SPACE_LOCK, key), exclusive);
     if (order->tick_releases)
         rf_thread_tick(order, thread);
 }
@@ -327,7 +337,7 @@ static inline void rf_order_transaction(struct rf_order *order, struct rf_thread
         return;
     }
     order->clock_operations++;
-    sync->last = NULL;
+    sync->last = 0;
     rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
 }
 

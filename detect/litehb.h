@@ -167,7 +167,7 @@ static inline void lh_note_past(struct lh *d, int space, uint64_t key, bool to_r
         return;
     struct rf_sync *sync = rf_order_object(&d->order, space, key);
     rf_clock_set(to_readers ? &sync->readers : &sync->released, d->engine.memory, LH_PAST, d->stretch - 1);
-    sync->last = NULL;
+    sync->last = 0;
 }
 
 static inline void lh_sync_untracked(struct lh *d, struct lh_thread *t, const struct rf_event *event)
