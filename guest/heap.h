@@ -18,9 +18,14 @@ struct rf_block {
 /* The block that holds this address. No lock: what it says of a block that is just being freed may be a moment old. */
 bool rf_heap_block(uintptr_t addr, struct rf_block *block);
 
-/* For others in the guest that stand for the program: open_memstream and the like. */
+/* For others in the guest that stand for the program: open_memstream and the like. `align` is a power of two, or 0. NULL: no
+ * memory; errno is the caller's to set. */
 void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc);
-void rf_heap_release(void *block, uintptr_t pc);
+void rf_heap_release(void *block, uintptr_t pc); /* of what is no allocated block: ends the program, as glibc's free does */
+void *rf_heap_resize(void *block, size_t size, uintptr_t pc); /* NULL: no memory, the block is as before */
+size_t rf_heap_usable(void *block); /* what it has, at least as much as was asked for */
+size_t rf_heap_trim(void);          /* gives all that is free back to the kernel; how much it was */
+void rf_heap_totals(size_t *in_use, size_t *free);
 void rf_heap_thread_end(struct rf_self *self);
 /* fork: all of its locks are held around it, and free in the child. */
 void rf_heap_fork_before(void);
