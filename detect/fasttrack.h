@@ -80,24 +80,58 @@ static inline bool ft_race(struct ft *d, rf_epoch earlier, uint32_t note, bool w
     return true;
 }
 
+static inline bool ft_race_in_map(struct ft *d, const struct rf_thread *t, uint32_t map, uint32_t filter)
+{
+    struct rf_last_read read = ft_unordered(d, map, filter, t);
+    return read.epoch && ft_race(d, read.epoch, read.note, false);
+}
+
 static inline rf_epoch ft_wide_of(uint32_t narrow)
 {
     return rf_epoch_make(narrow >> FT_TIME_BITS, narrow & ((1u << FT_TIME_BITS) - 1));
 }
 
+#define FT_STATE struct ft
+#define FT_THREAD struct rf_thread
+#define FT_EXEMPT(d, t, e) rf_order_exempt(&(d)->order, t, e)
+#define FT_RACE_IN_MAP(d, t, map, cell) ft_race_in_map(d, t, map, (cell)->filter)
+#define FT_NEW_MAP(d) rf_readmap_new(&(d)->readers)
+#define FT_PUT(d, map, cell, e, note) ft_put(d, map, &(cell)->filter, FT_WIDE_OF(e), note)
+#define FT_END(d, map, cell) ft_end(d, map, (cell)->filter)
+#define FT_COPIED(d, map, cell) ft_copied(d, map, (cell)->filter)
+#define FT_COUNT(d, counter) ((d)->counts.counter++)
+
 #define FT(name) ft_##name
 #define FT_EPOCH uint32_t
 #define FT_WORD uint64_t
+#define FT_WIDE_OF(e) ft_wide_of(e)
 #define FT_NOW(t) ((t)->narrow)
-#define FT_WIDE_OF(epoch) ft_wide_of(epoch)
+#define FT_IS_NOW(t, e) ((e) == (t)->narrow)
+#define FT_ORDERED(t, e) rf_epoch_leq(ft_wide_of(e), &(t)->clock)
+#define FT_RACE(d, e, note, writes) ft_race(d, ft_wide_of(e), note, writes)
 #include "detect/fasttrack.inc"
+#undef FT_WIDE_OF
 
 #define FT(name) ftw_##name
 #define FT_EPOCH uint64_t
 #define FT_WORD unsigned __int128
+#define FT_WIDE_OF(e) (e)
 #define FT_NOW(t) ((t)->epoch)
-#define FT_WIDE_OF(epoch) (epoch)
+#define FT_IS_NOW(t, e) ((e) == (t)->epoch)
+#define FT_ORDERED(t, e) rf_epoch_leq(e, &(t)->clock)
+#define FT_RACE(d, e, note, writes) ft_race(d, e, note, writes)
 #include "detect/fasttrack.inc"
+#undef FT_WIDE_OF
+
+#undef FT_STATE
+#undef FT_THREAD
+#undef FT_EXEMPT
+#undef FT_RACE_IN_MAP
+#undef FT_NEW_MAP
+#undef FT_PUT
+#undef FT_END
+#undef FT_COPIED
+#undef FT_COUNT
 
 static inline void ft_init(struct ft *d)
 {

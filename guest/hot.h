@@ -6,7 +6,7 @@
  *      odd 0, writes 1: the bytes in M were last written in Y; the others in X. Last reads are the same.
  *      odd 0, writes 0: all bytes were last written in X; those in M were last read in Y, the others in X.
  *      odd 1, writes 0: as above, but Y is the number of a read map.
- *      odd 1, writes 1: the granule is in pieces: X is the number of its record.
+ *      odd 1, writes 1: the granule is in slices: X is the number of its record.
  * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
  *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).
  * 4. All of it belongs to the thread; no other thread reads or writes it.

@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) void *rf_real(void **place, const c
 
 #define RF_INTERCEPT(type, name, parameters)                                                              \
     typedef type rf_fn_##name parameters;                                                                 \
-    static void *rf_real_##name;                                                                          \
+    static void *rf_real_##name __attribute__((unused));                                                   \
     static rf_fn_##name rf_icpt_##name __attribute__((used));                                             \
     __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n");          \
     static type rf_icpt_##name parameters

@@ -114,7 +114,7 @@ static __attribute__((noinline)) void next_block(struct rf_self *self)
         self->wants_sweep = true;
 }
 
-static uint32_t new_plain(struct rf_self *self, uint32_t note)
+static uint32_t new_moment(struct rf_self *self, uint32_t note)
 {
     /* The second: the thread's slot was changed by someone else (a time that ran out at a release). */
     if (self->next_moment == self->block_end || self->block_slot != self->thread.slot ||
@@ -124,28 +124,6 @@ static uint32_t new_plain(struct rf_self *self, uint32_t note)
     self->thread.clock.times[self->thread.slot]++;
     ((uint32_t *)RF_NOTES)[moment] = note;
     rf_hot.span = self->next_moment - (uint32_t)(rf_hot.base & 0xfffffff);
-    return moment;
-}
-
-static uint32_t new_atomic(struct rf_self *self, uint32_t note)
-{
-    /* Its time is that of the newest plain moment, if the epoch has one: then the two are published together. */
-    uint32_t *time = &self->thread.clock.times[self->thread.slot];
-    if (*time < self->epoch_time) {
-        new_plain(self, note);
-        time = &self->thread.clock.times[self->thread.slot];
-    }
-    if (self->next_atomic == self->atomic_end || rf_moment_slot(self->next_atomic) != self->thread.slot) {
-        uint32_t block = block_or_die(RF_MOMENT_BLOCKS);
-        rf_moment_blocks[block] = (struct rf_moment_block){ self->thread.slot, RF_NOT_LINEAR };
-        self->next_atomic = block << RF_MOMENT_BLOCK_BITS;
-        self->atomic_end = self->next_atomic + RF_MOMENT_BLOCK;
-        if (used > limit)
-            self->wants_sweep = true;
-    }
-    uint32_t moment = self->next_atomic++;
-    ((uint32_t *)RF_TIMES)[moment] = *time;
-    ((uint32_t *)RF_NOTES)[moment] = note;
     return moment;
 }
 
@@ -162,5 +140,5 @@ uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_
         *cached = (struct rf_cached_moment){ key, node, self->locks, 0,
                                              rf_depot_put(key, (uint64_t)self->locks << 32 | node) };
     }
-    return cached->moment = flags & RF_A_ATOMIC ? new_atomic(self, cached->note) : new_plain(self, cached->note);
+    return cached->moment = new_moment(self, cached->note);
 }

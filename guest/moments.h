@@ -1,14 +1,13 @@
 /* Moments: what a history remembers of an access, in 27 bits: who (a slot), when (a time) and where (a note).
  *
  * 1. Moments come in blocks of RF_MOMENT_BLOCK. A block belongs to one slot. In a linear one times rise with the moments; for the
- *    others RF_TIMES has them.
+ *    others, where sweeps gather what is left of sparse blocks, RF_TIMES has them.
  * 2. A thread uses one moment for all accesses of an epoch that have one note. Inside an epoch it does not matter which of its
  *    moments came first, so an earlier one is used again when its note comes again.
  * 3. The clock's own entry is the time of the thread's newest moment. Publishing a clock therefore needs no tick: the next moment
  *    has a greater time than all that was published (rf_epoch_begin).
  * 4. Times never wrap: before they would, the thread goes on under a fresh slot (core/order.h, 3). Moments are used again after a
  *    sweep has found that no history names them (guest/sweep.c).
- * 5. Atomic accesses have blocks of their own: the hooks must not take an atomic access for a plain one of the same epoch.
  */
 #ifndef RF_GUEST_MOMENTS_H
 #define RF_GUEST_MOMENTS_H

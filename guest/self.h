@@ -34,10 +34,9 @@ struct rf_self {
 
     uint32_t locks;       /* the set of locks held now (guest/locks.h): RF_NO_LOCKS ... */
     /* guest/moments.c */
-    uint32_t next_moment, block_end;         /* the free ones of its block */
-    uint32_t next_atomic, atomic_end;        /* and of the block for atomic accesses */
-    uint32_t block_slot;                     /* whose slot both blocks are of */
-    uint32_t epoch_time;                     /* the epoch's moments have times from here on */
+    uint32_t next_moment, block_end;  /* the free ones of its block */
+    uint32_t block_slot;              /* whose slot the block is of */
+    uint32_t epoch_time;              /* the epoch's moments have times from here on */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them */
 

@@ -1,0 +1,270 @@
+/* The long way of an access: what the hot hooks (guest/hooks.S) do not decide by themselves.
+ *
+ * 1. One step on a granule is atomic: a word without units (guest/units.h) is replaced by compare-and-swap; one that has any is
+ *    changed only under the lock of its stripe, and whoever holds it first makes the word a record, which no swap expects. So of two
+ *    racing accesses the hook that comes second sees what the first one left.
+ * 2. A moment is in RF_NOTES and rf_moment_blocks before a word names it; on x86 nobody sees these stores in another order.
+ * 3. The thread is busy (guest/self.h) from the look at the word to its replacement: sweeps and signal handlers wait that long.
+ */
+#include "guest/access.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "guest/granule.h"
+#include "guest/intercept.h"
+#include "guest/objects.h"
+#include "guest/report.h"
+#include "guest/start.h"
+#include "guest/sweep.h"
+#include "guest/threads.h"
+
+static void touch(uint64_t *word)
+{
+    uint8_t *touched = rf_touched(word);
+    if (__builtin_expect(!*touched, 0)) {
+        *touched = 1;
+        rf_districts[((uintptr_t)touched - RF_TOUCHED) >> 12] = 1;
+    }
+}
+
+/* With the stripe's lock. */
+static void step_locked(uint64_t *place, unsigned mask, struct rf_step *step)
+{
+    struct rf_slices slices;
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    step->stripe = stripe;
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    while (!(word & RF_ODD_BIT)) { /* invariant 1 */
+        rf_slices_of(word, &slices);
+        uint32_t number = rf_record_new(stripe, slices.count);
+        uint64_t record = RF_WORD(slices.count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+        for (unsigned i = 0; i < slices.count; i++)
+            rf_record_at(number, slices.count)[i] = rf_slice_in_record(&slices.list[i]);
+        if (__atomic_compare_exchange_n(place, &word, record, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            word = record;
+        else
+            rf_record_end(stripe, number, slices.count);
+    }
+    rf_slices_of(word, &slices);
+    if (rf_word_is_record(word))
+        rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
+    step->race = 0;
+    rf_slices_step(&slices, mask, step);
+    __atomic_store_n(place, rf_slices_word(&slices, step), __ATOMIC_RELEASE);
+    rf_spin_unlock(&stripe->lock);
+}
+
+/* One granule. The thread is busy. Returns the moment that the access races with, or 0. */
+static uint32_t step_granule(uint64_t *place, unsigned mask, struct rf_step *step)
+{
+    struct rf_slices slices;
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    for (;;) {
+        *step = (struct rf_step){ .self = step->self, .now = step->now, .flags = step->flags };
+        if ((word & RF_ODD_BIT) || (step->flags & RF_A_ATOMIC))
+            break;
+        uint64_t next;
+        if (!rf_word_quick(step, word, mask, &next)) {
+            rf_slices_of(word, &slices);
+            rf_slices_step(&slices, mask, step);
+            next = rf_slices_word(&slices, step);
+            if (step->needs_stripe)
+                break;
+        }
+        if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            touch(place);
+            return step->race;
+        }
+    }
+    step_locked(place, mask, step);
+    touch(place);
+    return step->race;
+}
+
+static bool is_ignored(const struct rf_self *self, unsigned flags)
+{
+    return self->inside || (flags & RF_A_WRITE ? self->ignore_writes : self->ignore_reads);
+}
+
+/* What follows a step, when nothing is held. */
+static void after(struct rf_self *self, uintptr_t addr, size_t size, const struct rf_step *step)
+{
+    if (step->race) {
+        uint32_t slot = rf_moment_slot(step->race), note = rf_moment_note(step->race);
+        struct rf_report_side now = { addr, size, rf_moment_note(step->now), self->number, false };
+        struct rf_report_side before = { addr, rf_note_size(note), note, rf_thread_of(slot, rf_moment_time(step->race)), true };
+        self->inside++;
+        rf_report_race(&now, &before);
+        self->inside--;
+    }
+    if (self->wants_sweep)
+        rf_sweep(self);
+}
+
+void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(!self || is_ignored(self, flags) || self->busy || !size, 0)) {
+        if (self || !rf_started || !(self = rf_self()) || is_ignored(self, flags) || !size)
+            return;
+    }
+    struct rf_step step = { .self = self, .flags = flags }, race = { .race = 0 };
+    uintptr_t race_at = 0, end = addr + size;
+    size_t race_size = 0;
+    unsigned turns = 0;
+    rf_busy_begin(self);
+    while (addr < end) {
+        unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
+        if (length > end - addr)
+            length = (unsigned)(end - addr);
+        unsigned mask = ((1u << length) - 1) << offset;
+        uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        if (!rf_word_repeats(self, place, word, mask, flags)) {
+            if (!step.now)
+                step.now = rf_moment_now(self, pc, flags, size);
+            if (step_granule(place, mask, &step) && !race.race) {
+                race = step;
+                race_at = addr;
+                race_size = size > RF_GRANULE ? length : size;
+            }
+        }
+        addr += length;
+        if (++turns % 65536 == 0) { /* a long range must not hold up a sweep */
+            rf_busy_end(self);
+            rf_busy_begin(self);
+        }
+    }
+    rf_busy_end(self);
+    if (__builtin_expect(race.race || self->wants_sweep, 0))
+        after(self, race_at, race_size, &race);
+}
+
+/* Where the hot hooks go on: size and flags are in the hook's own code. */
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    rf_access(addr, size, flags, pc);
+}
+
+/* Back to "never accessed", units given back. */
+static void clear_word(uint64_t *place)
+{
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    while (word && !(word & RF_ODD_BIT))
+        if (__atomic_compare_exchange_n(place, &word, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return;
+    if (!word)
+        return;
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (word & RF_ODD_BIT) {
+        struct rf_slices slices;
+        struct rf_step step = { .stripe = stripe };
+        rf_slices_of(word, &slices);
+        if (rf_word_is_record(word))
+            rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
+        for (unsigned i = 0; i < slices.count; i++)
+            ftm_clear(&step, &slices.list[i].cell);
+    }
+    __atomic_store_n(place, 0, __ATOMIC_RELEASE);
+    rf_spin_unlock(&stripe->lock);
+}
+
+/* Some bytes of a granule are new, the others are not. */
+static void clear_bytes(uint64_t *place, unsigned mask)
+{
+    if (!__atomic_load_n(place, __ATOMIC_RELAXED))
+        return;
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    struct rf_step step = { .stripe = stripe, .self = rf_hot.self };
+    struct rf_slices slices;
+    rf_spin_lock(&stripe->lock);
+    for (uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);;) {
+        rf_slices_of(word, &slices);
+        for (unsigned i = 0, count = slices.count; i < count; i++) {
+            struct rf_slice *slice = &slices.list[i];
+            if (!(slice->mask & ~mask)) {
+                if (word & RF_ODD_BIT)
+                    ftm_clear(&step, &slice->cell);
+                slice->cell.word = 0;
+                slice->mask = slice->atomic ? 0 : slice->mask;
+            } else if (slice->mask & mask && !slice->atomic) {
+                slices.list[slices.count++] = (struct rf_slice){ .mask = slice->mask & (uint8_t)mask };
+                slice->mask &= (uint8_t)~mask;
+            } else {
+                slice->mask &= (uint8_t)~mask;
+            }
+        }
+        rf_slices_join(&slices);
+        uint64_t next = rf_slices_word(&slices, &step);
+        bool was_record = rf_word_is_record(word);
+        uint64_t old = word;
+        if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            if (was_record)
+                rf_record_end(stripe, RF_WORD_X(old), RF_WORD_M(old));
+            break;
+        }
+        if (rf_word_is_record(next)) /* only a word without units can have changed under us */
+            rf_record_end(stripe, RF_WORD_X(next), RF_WORD_M(next));
+    }
+    rf_spin_unlock(&stripe->lock);
+}
+
+#define GIVE_BACK (RF_PATCH * 4) /* ranges of words from here on go back to the kernel */
+
+static void clear_words(uint64_t *from, uint64_t *to, bool give_back)
+{
+    for (uint64_t *next; from < to; from = next) {
+        next = (uint64_t *)(((uintptr_t)from | (RF_PATCH - 1)) + 1);
+        uint8_t *touched = rf_touched(from);
+        bool whole = next <= to && !((uintptr_t)from & (RF_PATCH - 1));
+        if (next > to)
+            next = to;
+        if (!*touched)
+            continue;
+        for (uint64_t *word = from; word < next; word++)
+            clear_word(word);
+        if (whole && give_back) {
+            RF_SYSCALL(SYS_madvise, from, (char *)next - (char *)from, MADV_DONTNEED);
+            *touched = 0;
+        }
+    }
+}
+
+void rf_range_clear(uintptr_t addr, size_t size)
+{
+    struct rf_self *self = rf_hot.self;
+    if (!self || !size || self->busy)
+        return;
+    uintptr_t end = addr + size;
+    rf_busy_begin(self);
+    if (addr % RF_GRANULE) {
+        unsigned mask = 0xffu << addr % RF_GRANULE & 0xff;
+        if (end < (addr | (RF_GRANULE - 1)) + 1)
+            mask &= (1u << end % RF_GRANULE) - 1;
+        clear_bytes(rf_word(addr), mask);
+        addr = (addr | (RF_GRANULE - 1)) + 1;
+    }
+    if (addr < end && end % RF_GRANULE) {
+        clear_bytes(rf_word(end), (1u << end % RF_GRANULE) - 1);
+        end &= ~(uintptr_t)(RF_GRANULE - 1);
+    }
+    if (addr < end)
+        clear_words(rf_word(addr), rf_word(addr) + (end - addr) / RF_GRANULE, end - addr >= GIVE_BACK);
+    rf_busy_end(self);
+}
+
+void rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
+{
+    rf_access(addr, size, RF_A_WRITE | RF_A_FREE, pc);
+    rf_objects_forget(addr, size);
+}
+
+void rf_range_return(uintptr_t addr, size_t size)
+{
+    rf_range_clear(addr, size);
+    rf_objects_forget(addr, size);
+}

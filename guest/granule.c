@@ -1,0 +1,346 @@
+#include "guest/granule.h"
+
+static struct rf_slice *add(struct rf_slices *slices, unsigned mask, uint32_t w, uint32_t r)
+{
+    struct rf_slice *slice = &slices->list[slices->count];
+    *slice = (struct rf_slice){ .mask = (uint8_t)mask, .cell.word = (uint64_t)w << 32 | r };
+    slices->count += mask != 0;
+    return slice;
+}
+
+/* A slice in a record looks like a word whose other bytes do not count. */
+uint64_t rf_slice_in_record(const struct rf_slice *slice)
+{
+    uint32_t r = rf_slice_r(slice);
+    return RF_WORD(slice->mask, r & ~RF_IS_SET, rf_slice_w(slice)) | (r & RF_IS_SET ? RF_ODD_BIT : 0) |
+           (slice->atomic ? RF_WRITES_BIT : 0);
+}
+
+static void add_record_word(struct rf_slices *slices, uint64_t word)
+{
+    struct rf_slice *slice = add(slices, RF_WORD_M(word), RF_WORD_X(word), RF_WORD_Y(word) | (word & RF_ODD_BIT ? RF_IS_SET : 0));
+    slice->atomic = word & RF_WRITES_BIT;
+}
+
+void rf_slices_of(uint64_t word, struct rf_slices *slices)
+{
+    unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
+    slices->count = 0;
+    if (rf_word_is_record(word)) {
+        const uint64_t *record = rf_record_at(x, m);
+        for (unsigned i = 0; i < m; i++)
+            add_record_word(slices, record[i]);
+        return;
+    }
+    if (word & RF_WRITES_BIT)
+        add(slices, m, y, y);
+    else
+        add(slices, m, x, y | (word & RF_ODD_BIT ? RF_IS_SET : 0));
+    add(slices, ~m & 0xff, x, x);
+}
+
+/* The bytes of the slice that are not in the mask become a slice of their own. */
+static void split(struct rf_slices *slices, unsigned index, unsigned mask, struct rf_step *step)
+{
+    struct rf_slice *slice = &slices->list[index], *rest = &slices->list[slices->count++];
+    *rest = *slice;
+    rest->mask = slice->mask & (uint8_t)~mask;
+    ftm_copy(step, &rest->cell, &slice->cell);
+    slice->mask &= (uint8_t)mask;
+}
+
+/* Whether a moment in an atomic slice conflicts with an access that has these flags. */
+static bool conflicts(uint32_t moment, unsigned flags)
+{
+    return (flags & RF_A_WRITE) || (rf_note_flags(rf_moment_note(moment)) & RF_A_WRITE);
+}
+
+static void check_atomic(const struct rf_slice *slice, struct rf_step *step)
+{
+    uint32_t r = rf_slice_r(slice);
+    if (!(r & RF_IS_SET)) {
+        if (!rf_step_ordered(step, r) && conflicts(r, step->flags))
+            step->race = r;
+        return;
+    }
+    struct rf_readers *readers = rf_readers_at(r & ~RF_IS_SET);
+    for (uint32_t i = 0; i < readers->count && !step->race; i++) {
+        uint32_t moment = rf_readers_list(readers)[i];
+        if (!rf_step_ordered(step, moment) && conflicts(moment, step->flags))
+            step->race = moment;
+    }
+}
+
+/* A plain write that happens after all of them conflicts with whatever they conflict with. */
+static bool atomic_is_covered(const struct rf_slice *slice, struct rf_step *step)
+{
+    uint32_t r = rf_slice_r(slice);
+    if (!(r & RF_IS_SET))
+        return rf_step_ordered(step, r);
+    struct rf_readers *readers = rf_readers_at(r & ~RF_IS_SET);
+    for (uint32_t i = 0; i < readers->count; i++)
+        if (!rf_step_ordered(step, rf_readers_list(readers)[i]))
+            return false;
+    return true;
+}
+
+static void remove_slice(struct rf_slices *slices, unsigned index)
+{
+    slices->list[index] = slices->list[--slices->count];
+}
+
+/* The moment joins the slice; those that it replaces leave (invariant 2). */
+static void put_atomic(struct rf_slice *slice, struct rf_step *step)
+{
+    uint32_t r = rf_slice_r(slice);
+    bool writes = step->flags & RF_A_WRITE;
+    if (!(r & RF_IS_SET)) {
+        if (rf_step_ordered(step, r) && (writes || !conflicts(r, 0))) {
+            slice->cell.word = step->now;
+            return;
+        }
+        uint32_t set = rf_readers_new(step->stripe);
+        rf_readers_add(set, r);
+        rf_readers_add(set, step->now);
+        slice->cell.word = RF_IS_SET | set;
+        return;
+    }
+    uint32_t set = r & ~RF_IS_SET;
+    for (uint32_t i = rf_readers_at(set)->count; i-- > 0;) {
+        uint32_t old = rf_readers_list(rf_readers_at(set))[i];
+        if (rf_step_ordered(step, old) && (writes || !conflicts(old, 0)))
+            rf_readers_remove(set, i);
+    }
+    rf_readers_add(set, step->now);
+}
+
+static void step_atomic(struct rf_slices *slices, unsigned mask, struct rf_step *step)
+{
+    unsigned left = mask;
+    for (unsigned i = 0, count = slices->count; i < count; i++) {
+        struct rf_slice *slice = &slices->list[i];
+        if (!(slice->mask & mask))
+            continue;
+        if (!slice->atomic) {
+            uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice);
+            if (!rf_step_ordered(step, w))
+                step->race = w;
+            else if ((step->flags & RF_A_WRITE) && r & RF_IS_SET)
+                rf_step_race_in_set(step, r & ~RF_IS_SET);
+            else if ((step->flags & RF_A_WRITE) && !rf_step_ordered(step, r))
+                step->race = r;
+            continue;
+        }
+        if (slice->mask & ~mask)
+            split(slices, i, mask, step);
+        left &= ~(unsigned)slices->list[i].mask;
+        put_atomic(&slices->list[i], step);
+    }
+    if (left)
+        add(slices, left, 0, step->now)->atomic = true;
+}
+
+static void step_plain(struct rf_slices *slices, unsigned mask, struct rf_step *step)
+{
+    bool writes = step->flags & RF_A_WRITE;
+    for (unsigned i = 0, count = slices->count; i < count; i++) {
+        struct rf_slice *slice = &slices->list[i];
+        if (!(slice->mask & mask))
+            continue;
+        if (slice->atomic) {
+            if (!step->race)
+                check_atomic(slice, step);
+            if (writes && !(slice->mask & ~mask) && atomic_is_covered(slice, step)) {
+                ftm_clear(step, &slice->cell);
+                slice->mask = 0;
+            }
+            continue;
+        }
+        uint32_t race = step->race;
+        if (slice->mask & ~mask)
+            split(slices, i, mask, step);
+        if (writes)
+            ftm_write(step, step, &slices->list[i].cell, 0, 0);
+        else
+            ftm_read(step, step, &slices->list[i].cell, 0, 0);
+        if (race)
+            step->race = race;
+    }
+}
+
+void rf_slices_join(struct rf_slices *slices)
+{
+    for (unsigned i = 0; i < slices->count; i++) {
+        if (!slices->list[i].mask) {
+            remove_slice(slices, i--);
+            continue;
+        }
+        for (unsigned j = i + 1; j < slices->count;) {
+            struct rf_slice *a = &slices->list[i], *b = &slices->list[j];
+            if (a->cell.word == b->cell.word && a->atomic == b->atomic && !(rf_slice_r(a) & RF_IS_SET)) {
+                a->mask |= b->mask;
+                remove_slice(slices, j);
+            } else {
+                j++;
+            }
+        }
+    }
+}
+
+void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *step)
+{
+    if (step->flags & RF_A_ATOMIC) {
+        step->needs_stripe |= !step->stripe;
+        if (step->stripe)
+            step_atomic(slices, mask, step);
+    } else {
+        step_plain(slices, mask, step);
+    }
+    rf_slices_join(slices);
+}
+
+static bool is_even(const struct rf_slice *slice)
+{
+    return rf_slice_w(slice) == rf_slice_r(slice) && !slice->atomic;
+}
+
+/* One or two slices as a word, if there is a form for them; `first` is the one that M stands for. */
+static bool as_word(const struct rf_slice *first, const struct rf_slice *rest, uint64_t *word)
+{
+    uint32_t w = rf_slice_w(first), r = rf_slice_r(first);
+    if (first->atomic || (rest && !is_even(rest)))
+        return false;
+    if (is_even(first)) {
+        *word = RF_WORD(first->mask, w, rest ? rf_slice_w(rest) : 0) | RF_WRITES_BIT;
+        return true;
+    }
+    *word = RF_WORD(first->mask, r & ~RF_IS_SET, w) | (r & RF_IS_SET ? RF_ODD_BIT : 0);
+    return !rest || rf_slice_w(rest) == w;
+}
+
+uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step)
+{
+    const struct rf_slice *list = slices->list;
+    uint64_t word = 0;
+    if (slices->count == 1 && list[0].mask == 0xff) {
+        if (!list[0].cell.word)
+            return 0;
+        if (as_word(&list[0], NULL, &word))
+            return word;
+    }
+    if (slices->count == 2 && !list[1].atomic) {
+        bool second = rf_slice_w(&list[1]) == step->now || rf_slice_r(&list[1]) == step->now;
+        if (as_word(&list[second], &list[!second], &word) || as_word(&list[!second], &list[second], &word))
+            return word;
+    }
+    step->needs_stripe |= !step->stripe;
+    if (!step->stripe)
+        return 0;
+    uint32_t number = rf_record_new(step->stripe, slices->count);
+    uint64_t *record = rf_record_at(number, slices->count);
+    for (unsigned i = 0; i < slices->count; i++)
+        record[i] = rf_slice_in_record(&list[i]);
+    return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+}
+
+bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+{
+    unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now = step->now;
+    if (step->flags & RF_A_WRITE) {
+        if (!rf_step_ordered(step, y) || !rf_step_ordered(step, x))
+            return false;
+        if (mask == 0xff) {
+            *next = RF_WORD(0xff, now, 0) | RF_WRITES_BIT;
+            return true;
+        }
+        if (!(word & RF_WRITES_BIT) && word)
+            return false;
+        if (y == now && m) /* more bytes of the same */
+            *next = (m | mask) == 0xff ? RF_WORD(0xff, now, 0) | RF_WRITES_BIT : word | (uint64_t)mask << 56;
+        else if (m == 0xff || (m | mask) == 0xff) /* what is left was all written in Y */
+            *next = RF_WORD(mask, now, y) | RF_WRITES_BIT;
+        else if (!(m & ~mask)) /* or in X */
+            *next = RF_WORD(mask, now, x) | RF_WRITES_BIT;
+        else
+            return false;
+        return true;
+    }
+    if (word & RF_WRITES_BIT) {
+        if (m != 0xff || !rf_step_ordered(step, y))
+            return false;
+        *next = RF_WORD(mask, now, y);
+        return true;
+    }
+    if (!rf_step_ordered(step, x))
+        return false;
+    if (y == now && m) {
+        *next = word | (uint64_t)mask << 56;
+        return true;
+    }
+    *next = RF_WORD(mask, now, x);
+    return !(m & ~mask) && rf_step_ordered(step, y);
+}
+
+/* A moment of the present epoch in a set; see guest/units.h, 2. */
+static bool set_has_now(struct rf_self *self, uint32_t set, bool must_write)
+{
+    struct rf_readers *readers = rf_readers_at(set);
+    uint32_t count = __atomic_load_n(&readers->count, __ATOMIC_ACQUIRE), room = RF_FEW;
+    const uint32_t *list = readers->few;
+    if (__atomic_load_n(&readers->is_many, __ATOMIC_ACQUIRE)) {
+        const uint32_t *many = __atomic_load_n(&readers->many, __ATOMIC_ACQUIRE);
+        if (!many)
+            return false;
+        room = many[0];
+        list = many + 1;
+    }
+    if (count > room)
+        count = room;
+    for (uint32_t i = 0; i < count && i < RF_MANY_LIMIT; i++) {
+        uint32_t moment = __atomic_load_n(&list[i], __ATOMIC_RELAXED) & RF_MOMENT_MASK;
+        if (rf_moment_is_now(self, moment) && (!must_write || (rf_note_flags(rf_moment_note(moment)) & RF_A_WRITE)))
+            return true;
+    }
+    return false;
+}
+
+/* Which bytes of one slice (as a word of a record) the thread has accessed in this epoch, in the way that the flags say. */
+static unsigned repeated(struct rf_self *self, uint64_t slice, unsigned flags)
+{
+    bool atomic = flags & RF_A_ATOMIC, writes = flags & RF_A_WRITE;
+    if (atomic != !!(slice & RF_WRITES_BIT))
+        return 0;
+    if (!atomic && writes)
+        return rf_moment_is_now(self, RF_WORD_X(slice)) ? RF_WORD_M(slice) : 0;
+    if (slice & RF_ODD_BIT)
+        return set_has_now(self, RF_WORD_Y(slice), writes) ? RF_WORD_M(slice) : 0;
+    uint32_t r = RF_WORD_Y(slice);
+    if (writes && !(rf_note_flags(rf_moment_note(r)) & RF_A_WRITE))
+        return 0;
+    return rf_moment_is_now(self, r) ? RF_WORD_M(slice) : 0;
+}
+
+bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    unsigned m = RF_WORD_M(word), covered = 0;
+    if (!rf_word_is_record(word)) {
+        if (flags & RF_A_ATOMIC)
+            return false;
+        if (word & RF_WRITES_BIT)
+            covered = (rf_moment_is_now(self, RF_WORD_Y(word)) ? m : 0) | (rf_moment_is_now(self, RF_WORD_X(word)) ? ~m : 0);
+        else if (rf_moment_is_now(self, RF_WORD_X(word)))
+            covered = 0xff; /* written in this epoch */
+        else if (!(flags & RF_A_WRITE))
+            covered = repeated(self, word & ~RF_WRITES_BIT, flags);
+    } else {
+        const uint64_t *record = rf_record_at(RF_WORD_X(word), m);
+        for (unsigned i = 0; i < m && i < RF_RECORD_MOST; i++)
+            covered |= repeated(self, __atomic_load_n(&record[i], __ATOMIC_RELAXED), flags);
+    }
+    if ((covered & mask) != mask)
+        return false;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* what was read of units was read before the word is looked at again */
+    return !(word & RF_ODD_BIT) || __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+}

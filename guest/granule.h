@@ -1,0 +1,182 @@
+/* The history of a granule: from a word to its slices, one step of FastTrack on each, and back.
+ *
+ * 1. Bytes that have one history form a slice: a mask, and FastTrack's cell, W and R (detect/fasttrack.inc), named by moments.
+ * 2. Atomic accesses have slices of their own, beside the plain ones and never mixed with them: a set of moments. An atomic access is
+ *    checked against the plain slices of its bytes, a plain one also against the atomic slices; two atomic ones do not race. A moment
+ *    leaves an atomic set when a later one happens after it and conflicts with all that it conflicts with.
+ * 3. Equal slices are joined; what fits a word (guest/hot.h, 2) goes back into one.
+ */
+#ifndef RF_GUEST_GRANULE_H
+#define RF_GUEST_GRANULE_H
+
+#include "core/readmap.h"
+#include "guest/access.h"
+#include "guest/depot.h"
+#include "guest/units.h"
+
+#define RF_MOMENT_MASK ((UINT64_C(1) << 27) - 1)
+#define RF_WRITES_BIT (UINT64_C(1) << 27)
+#define RF_ODD_BIT (UINT64_C(1) << 55)
+
+#define RF_WORD_M(word) ((unsigned)((word) >> 56))
+#define RF_WORD_Y(word) ((uint32_t)((word) >> 28 & RF_MOMENT_MASK))
+#define RF_WORD_X(word) ((uint32_t)((word)&RF_MOMENT_MASK))
+#define RF_WORD(m, y, x) ((uint64_t)(m) << 56 | (uint64_t)(y) << 28 | (x))
+
+static inline bool rf_word_is_record(uint64_t word)
+{
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT);
+}
+
+/* An access, as the rules see it. */
+struct rf_step {
+    struct rf_self *self;
+    struct rf_stripe *stripe; /* NULL: its lock is not held, so no unit may be taken or changed */
+    uint32_t now;             /* its moment */
+    unsigned flags;
+    bool needs_stripe; /* the step cannot be done without */
+    uint32_t race;     /* the moment that it races with; 0: none */
+};
+
+/* e happens before now, or is in the same thread. */
+static inline bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
+{
+    return rf_moment_time(moment) <= rf_clock_get(&step->self->thread.clock, rf_moment_slot(moment));
+}
+
+static inline bool rf_step_race(struct rf_step *step, uint32_t moment)
+{
+    step->race = moment;
+    return true;
+}
+
+/* The four operations on sets, as FastTrack's rules call them. Without the stripe they only say that they need it. */
+static inline uint32_t rf_step_new_set(struct rf_step *step)
+{
+    step->needs_stripe |= !step->stripe;
+    return step->stripe ? rf_readers_new(step->stripe) : 0;
+}
+
+/* Moments that happen before the new one are not needed beside it (Wood, Invariant 2). */
+static inline enum rf_readmap_change rf_step_put(struct rf_step *step, uint32_t set, uint32_t moment)
+{
+    if (!step->stripe) {
+        step->needs_stripe = true;
+        return RF_READ_SAME;
+    }
+    struct rf_readers *readers = rf_readers_at(set);
+    enum rf_readmap_change result = RF_READ_FIRST;
+    for (uint32_t i = readers->count; i-- > 0;) {
+        uint32_t old = rf_readers_list(readers)[i];
+        if (moment != step->now)
+            continue;
+        if (rf_moment_is_now(step->self, old))
+            return RF_READ_SAME;
+        if (rf_moment_slot(old) == step->self->thread.slot)
+            result = RF_READ_AGAIN;
+        if (rf_step_ordered(step, old))
+            rf_readers_remove(set, i);
+    }
+    rf_readers_add(set, moment);
+    return result;
+}
+
+static inline bool rf_step_race_in_set(struct rf_step *step, uint32_t set)
+{
+    struct rf_readers *readers = rf_readers_at(set);
+    uint32_t *list = rf_readers_list(readers);
+    for (uint32_t i = 0; step->stripe && i < readers->count; i++)
+        if (!rf_step_ordered(step, list[i]))
+            return rf_step_race(step, list[i]);
+    step->needs_stripe |= !step->stripe;
+    return false;
+}
+
+static inline void rf_step_end_set(struct rf_step *step, uint32_t set)
+{
+    if (step->stripe)
+        rf_readers_end(step->stripe, set);
+    else
+        step->needs_stripe = true;
+}
+
+static inline uint32_t rf_step_copied_set(struct rf_step *step, uint32_t set)
+{
+    if (!step->stripe) {
+        step->needs_stripe = true;
+        return set;
+    }
+    uint32_t copy = rf_readers_new(step->stripe);
+    for (uint32_t i = 0; i < rf_readers_at(set)->count; i++)
+        rf_readers_add(copy, rf_readers_list(rf_readers_at(set))[i]);
+    return copy;
+}
+
+#define FT_STATE struct rf_step
+#define FT_THREAD struct rf_step
+#define FT(name) ftm_##name
+#define FT_EPOCH uint32_t
+#define FT_WORD uint64_t
+#define FT_NOW(t) ((t)->now)
+#define FT_IS_NOW(t, e) rf_moment_is_now((t)->self, e)
+#define FT_ORDERED(t, e) rf_step_ordered(t, e)
+#define FT_EXEMPT(d, t, e) false
+#define FT_RACE(d, e, note, writes) rf_step_race(d, e)
+#define FT_RACE_IN_MAP(d, t, map, cell) rf_step_race_in_set(d, map)
+#define FT_NEW_MAP(d) rf_step_new_set(d)
+#define FT_PUT(d, map, cell, e, note) ((void)(note), rf_step_put(d, map, e))
+#define FT_END(d, map, cell) rf_step_end_set(d, map)
+#define FT_COPIED(d, map, cell) rf_step_copied_set(d, map)
+#define FT_COUNT(d, counter) ((void)0)
+#include "detect/fasttrack.inc"
+#undef FT_STATE
+#undef FT_THREAD
+#undef FT_EXEMPT
+#undef FT_RACE_IN_MAP
+#undef FT_NEW_MAP
+#undef FT_PUT
+#undef FT_END
+#undef FT_COPIED
+#undef FT_COUNT
+
+#define RF_IS_SET (UINT32_C(1) << 31) /* of a cell's R: it is the number of a set */
+
+struct rf_slice {
+    uint8_t mask;
+    bool atomic;          /* then R is its only moment, or its set */
+    struct ftm_cell cell; /* word: W, R */
+};
+
+static inline uint32_t rf_slice_w(const struct rf_slice *slice)
+{
+    return (uint32_t)(slice->cell.word >> 32);
+}
+
+static inline uint32_t rf_slice_r(const struct rf_slice *slice)
+{
+    return (uint32_t)slice->cell.word;
+}
+
+struct rf_slices {
+    unsigned count;
+    struct rf_slice list[2 * RF_RECORD_MOST];
+};
+
+void rf_slices_of(uint64_t word, struct rf_slices *slices);
+/* The step on all bytes of the mask. */
+void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *step);
+/* Back to a word; takes a record if it must (step->stripe, or step->needs_stripe is set). */
+uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step);
+
+void rf_slices_join(struct rf_slices *slices); /* equal ones become one, empty ones go */
+uint64_t rf_slice_in_record(const struct rf_slice *slice);
+
+/* What rf_slices_step() would make of a word without units, for a plain access in the cases that nearly all are: everything that the
+ * access meets happens before it ([FT' READ EXCL], [FT' WRITE EXCL]). false: not such a case. */
+bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
+
+/* Whether an access to these bytes repeats one of the present epoch: nothing would change. No lock needed; `word` was loaded from
+ * *place. */
+bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags);
+
+#endif

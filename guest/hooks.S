@@ -1,0 +1,252 @@
+/* The hot hooks: leaf functions that return at once if the access repeats one of the present epoch (guest/hot.h, 3).
+ *
+ * 1. Every hook exists twice. The first form is what the program calls through its PLT: it finds the plane through variables, which
+ *    point to a word of zeros until the guest has started, and the thread through the GOT. The second one is a template: guest/near.c
+ *    copies it to within reach of the program's calls and puts constants where it says RF_PUT_*.
+ * 2. Hooks use only registers that a call may change, and no stack.
+ * 3. The long way is a jump with (address, return address, size, flags): guest/access.c.
+ * tests/cli/hooks.sh counts the instructions to each return.
+ */
+#include "guest/hot.h"
+
+#define RF_PUT_TLS 0x7a5a0000 /* + offset in struct rf_hot */
+#define RF_PUT_SLOW 0x7a5a7a5a7a5a0001
+
+        .text
+
+/* word -> %rax */
+.macro LOAD_WORD near
+.if \near
+        movabs  $RF_ADDRESS_MASK, %rax
+        and     %rdi, %rax
+        movabs  $RF_WORDS, %rcx
+        mov     (%rax,%rcx), %rax
+.else
+        mov     rf_plane_mask(%rip), %rax
+        and     %rdi, %rax
+        add     rf_plane_words(%rip), %rax
+        mov     rf_hot@gottpoff(%rip), %rcx
+        mov     (%rax), %rax
+.endif
+.endm
+
+/* Jumps to 1 unless the word in %rax says that all of the granule was accessed in this epoch. */
+.macro CHECK_READ near
+        shr     $28, %rax
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_BASE, %rax
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+.else
+        sub     %fs:RF_HOT_BASE(%rcx), %rax
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+.endif
+        jae     1f
+.endm
+
+.macro CHECK_WRITE near
+        shr     $27, %rax
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_BASE2, %rax
+        ror     $1, %rax
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+.else
+        sub     %fs:RF_HOT_BASE2(%rcx), %rax
+        ror     $1, %rax
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+.endif
+        jae     1f
+.endm
+
+.macro GO_SLOW near size flags
+        mov     (%rsp), %rsi
+        mov     $\size, %edx
+        mov     $\flags, %ecx
+.if \near
+        movabs  $RF_PUT_SLOW, %rax
+        jmp     *%rax
+.else
+        jmp     rf_slow_access
+.endif
+.endm
+
+.macro BEGIN near name
+        .p2align 4
+.if \near
+near_\name:
+.else
+        .globl  \name
+        .type   \name, @function
+\name:
+.endif
+.endm
+
+.macro END near name
+.if \near == 0
+        .size   \name, . - \name
+.endif
+.endm
+
+.macro READ near name size flags
+        BEGIN   \near \name
+        LOAD_WORD \near
+        CHECK_READ \near
+        ret
+1:      GO_SLOW \near \size \flags
+        END     \near \name
+.endm
+
+.macro WRITE near name size flags
+        BEGIN   \near \name
+        LOAD_WORD \near
+        CHECK_WRITE \near
+        ret
+1:      GO_SLOW \near \size \flags
+        END     \near \name
+.endm
+
+/* Two granules, or one that an unaligned access may leave at its end: the word of the first byte and that of the last. */
+.macro READ_WIDE near name size flags
+        BEGIN   \near \name
+        LOAD_WORD \near
+        CHECK_READ \near
+        mov     %rdi, %rdx
+        add     $\size - 1, %rdi
+        LOAD_WORD \near
+        mov     %rdx, %rdi
+        CHECK_READ \near
+        ret
+1:      GO_SLOW \near \size \flags
+        END     \near \name
+.endm
+
+.macro WRITE_WIDE near name size flags
+        BEGIN   \near \name
+        LOAD_WORD \near
+        CHECK_WRITE \near
+        mov     %rdi, %rdx
+        add     $\size - 1, %rdi
+        LOAD_WORD \near
+        mov     %rdx, %rdi
+        CHECK_WRITE \near
+        ret
+1:      GO_SLOW \near \size \flags
+        END     \near \name
+.endm
+
+/* A thread that the guest does not know yet has no stack of frames. */
+.macro FUNC_ENTRY near
+        BEGIN   \near __tsan_func_entry
+.if \near
+        mov     %fs:RF_PUT_TLS + RF_HOT_TOP, %rax
+.else
+        mov     rf_hot@gottpoff(%rip), %rcx
+        mov     %fs:RF_HOT_TOP(%rcx), %rax
+.endif
+        test    %rax, %rax
+        je      1f
+        mov     %rdi, (%rax)
+        movl    $0, 8(%rax)
+        mov     %esp, 12(%rax)
+        add     $16, %rax
+.if \near
+        mov     %rax, %fs:RF_PUT_TLS + RF_HOT_TOP
+.else
+        mov     %rax, %fs:RF_HOT_TOP(%rcx)
+.endif
+1:      ret
+        END     \near __tsan_func_entry
+.endm
+
+.macro FUNC_EXIT near
+        BEGIN   \near __tsan_func_exit
+.if \near
+        mov     %fs:RF_PUT_TLS + RF_HOT_TOP, %rax
+.else
+        mov     rf_hot@gottpoff(%rip), %rcx
+        mov     %fs:RF_HOT_TOP(%rcx), %rax
+.endif
+        test    %rax, %rax
+        je      1f
+        sub     $16, %rax
+.if \near
+        mov     %rax, %fs:RF_PUT_TLS + RF_HOT_TOP
+.else
+        mov     %rax, %fs:RF_HOT_TOP(%rcx)
+.endif
+1:      ret
+        END     \near __tsan_func_exit
+.endm
+
+/* Flags as in guest/access.h: 1 write, 4 vtable pointer, 32 volatile. */
+.macro ALL near
+        READ    \near __tsan_read1 1 0
+        READ    \near __tsan_read2 2 0
+        READ    \near __tsan_read4 4 0
+        READ    \near __tsan_read8 8 0
+        READ_WIDE \near __tsan_read16 16 0
+        WRITE   \near __tsan_write1 1 1
+        WRITE   \near __tsan_write2 2 1
+        WRITE   \near __tsan_write4 4 1
+        WRITE   \near __tsan_write8 8 1
+        WRITE_WIDE \near __tsan_write16 16 1
+        READ_WIDE \near __tsan_unaligned_read2 2 0
+        READ_WIDE \near __tsan_unaligned_read4 4 0
+        READ_WIDE \near __tsan_unaligned_read8 8 0
+        WRITE_WIDE \near __tsan_unaligned_write2 2 1
+        WRITE_WIDE \near __tsan_unaligned_write4 4 1
+        WRITE_WIDE \near __tsan_unaligned_write8 8 1
+        READ    \near __tsan_volatile_read1 1 32
+        READ    \near __tsan_volatile_read2 2 32
+        READ    \near __tsan_volatile_read4 4 32
+        READ    \near __tsan_volatile_read8 8 32
+        WRITE   \near __tsan_volatile_write1 1 33
+        WRITE   \near __tsan_volatile_write2 2 33
+        WRITE   \near __tsan_volatile_write4 4 33
+        WRITE   \near __tsan_volatile_write8 8 33
+        WRITE   \near __tsan_read_write1 1 1
+        WRITE   \near __tsan_read_write2 2 1
+        WRITE   \near __tsan_read_write4 4 1
+        WRITE   \near __tsan_read_write8 8 1
+        READ    \near __tsan_vptr_read 8 4
+        FUNC_ENTRY \near
+        FUNC_EXIT \near
+.endm
+
+        ALL     0
+
+/* Not run where they stand. */
+        .section .rodata
+        .globl  rf_near_begin, rf_near_end
+        .hidden rf_near_begin, rf_near_end
+        .p2align 4
+rf_near_begin:
+        ALL     1
+rf_near_end:
+
+/* Which hook lies where: offset from rf_near_begin, name. */
+.macro NAME name
+        .long   near_\name - rf_near_begin
+        .asciz  "\name"
+.endm
+        .globl  rf_near_names
+        .hidden rf_near_names
+rf_near_names:
+        .irp    size, 1, 2, 4, 8
+        NAME    __tsan_read\size
+        NAME    __tsan_write\size
+        NAME    __tsan_volatile_read\size
+        NAME    __tsan_volatile_write\size
+        NAME    __tsan_read_write\size
+        .endr
+        .irp    size, 2, 4, 8
+        NAME    __tsan_unaligned_read\size
+        NAME    __tsan_unaligned_write\size
+        .endr
+        NAME    __tsan_read16
+        NAME    __tsan_write16
+        NAME    __tsan_vptr_read
+        NAME    __tsan_func_entry
+        NAME    __tsan_func_exit
+        .long   -1
+
+        .section .note.GNU-stack, "", @progbits

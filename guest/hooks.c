@@ -1,0 +1,78 @@
+/* The plain hooks that are not hot: ranges, odd sizes, vtable pointers, and those that are given their pc. */
+#include "guest/access.h"
+#include "guest/intercept.h"
+
+#define HERE ((uintptr_t)__builtin_return_address(0))
+
+#define HOOK(name, size, flags)            \
+    RF_EXPORT void name(void *addr);       \
+    void name(void *addr)                  \
+    {                                      \
+        rf_access((uintptr_t)addr, size, flags, HERE); \
+    }
+
+#define HOOK_PC(name, size, flags)                     \
+    RF_EXPORT void name(void *addr, void *pc);         \
+    void name(void *addr, void *pc)                    \
+    {                                                  \
+        rf_access((uintptr_t)addr, size, flags, (uintptr_t)pc); \
+    }
+
+#define SIZES(HOOKS) HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
+
+#define WITH_PC(size)                                       \
+    HOOK_PC(__tsan_read##size##_pc, size, 0)                \
+    HOOK_PC(__tsan_write##size##_pc, size, RF_A_WRITE)
+SIZES(WITH_PC)
+
+#define UNALIGNED(size)                                                               \
+    HOOK(__tsan_unaligned_volatile_read##size, size, RF_A_VOLATILE)                   \
+    HOOK(__tsan_unaligned_volatile_write##size, size, RF_A_VOLATILE | RF_A_WRITE)     \
+    HOOK(__tsan_unaligned_read_write##size, size, RF_A_WRITE)
+SIZES(UNALIGNED)
+
+HOOK(__tsan_unaligned_read1, 1, 0)
+HOOK(__tsan_unaligned_write1, 1, RF_A_WRITE)
+HOOK(__tsan_unaligned_read16, 16, 0)
+HOOK(__tsan_unaligned_write16, 16, RF_A_WRITE)
+HOOK(__tsan_volatile_read16, 16, RF_A_VOLATILE)
+HOOK(__tsan_volatile_write16, 16, RF_A_VOLATILE | RF_A_WRITE)
+HOOK(__tsan_read_write16, 16, RF_A_WRITE)
+
+RF_EXPORT void __tsan_read_range(void *addr, size_t size);
+void __tsan_read_range(void *addr, size_t size)
+{
+    rf_access((uintptr_t)addr, size, 0, HERE);
+}
+
+RF_EXPORT void __tsan_write_range(void *addr, size_t size);
+void __tsan_write_range(void *addr, size_t size)
+{
+    rf_access((uintptr_t)addr, size, RF_A_WRITE, HERE);
+}
+
+RF_EXPORT void __tsan_read_range_pc(void *addr, size_t size, void *pc);
+void __tsan_read_range_pc(void *addr, size_t size, void *pc)
+{
+    rf_access((uintptr_t)addr, size, 0, (uintptr_t)pc);
+}
+
+RF_EXPORT void __tsan_write_range_pc(void *addr, size_t size, void *pc);
+void __tsan_write_range_pc(void *addr, size_t size, void *pc)
+{
+    rf_access((uintptr_t)addr, size, RF_A_WRITE, (uintptr_t)pc);
+}
+
+/* A constructor or destructor sets the vtable pointer. One that sets what is there already changes nothing that another thread
+ * could see: destructors of classes without a derived one do that all the time. */
+RF_EXPORT void __tsan_vptr_update(void **vptr, void *value);
+void __tsan_vptr_update(void **vptr, void *value)
+{
+    if (*vptr != value)
+        rf_access((uintptr_t)vptr, sizeof *vptr, RF_A_WRITE | RF_A_VPTR, HERE);
+}
+
+RF_EXPORT void __tsan_flush_memory(void);
+void __tsan_flush_memory(void)
+{
+}

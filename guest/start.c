@@ -1,0 +1,158 @@
+/* The beginning and the end of the guest.
+ *
+ * 1. __tsan_init is called from .preinit_array, before libc knows its environment, and again by every instrumented file; hooks may be
+ *    called even earlier, by resolvers of indirect functions. Until rf_start() has run they find a plane of one word of zeros and
+ *    a thread without frames, and return.
+ * 2. rf_start() runs once, on the thread that comes first; there is no other thread yet, except when the library was loaded by
+ *    dlopen(), where the loader's lock keeps others out.
+ * 3. The end: the first of exit(), _exit(), quick_exit() or the destructors makes the final report and decides the status.
+ */
+#include "guest/start.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "guest/access.h"
+#include "guest/intercept.h"
+#include "guest/memory.h"
+#include "guest/options.h"
+#include "guest/planes.h"
+#include "guest/report.h"
+#include "guest/system.h"
+#include "guest/threads.h"
+
+RF_TLS struct rf_hot rf_hot;
+int rf_started;
+
+/* What the hooks of the first form use (guest/hooks.S, 1). */
+static uint64_t no_word;
+uintptr_t rf_plane_mask = 0;
+uint64_t *rf_plane_words = &no_word;
+
+static enum { NOT_YET, STARTING, RUNS, REFUSED } state;
+
+void *rf_find_real(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        rf_die("%s() was called, which no library after this one has", name);
+    return found;
+}
+
+void *rf_find_real_version(const char *name, const char *version)
+{
+    void *found = dlvsym(RTLD_NEXT, name, version);
+    return found ? found : rf_find_real(name);
+}
+
+/* The environment as the kernel gave it: libc's own variable is not set this early. */
+static char **environment_block(void)
+{
+    static char text[128 << 10];
+    static char *list[4096];
+    extern char **environ;
+    if (environ)
+        return environ;
+    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return list;
+    size_t length = 0;
+    for (long got; length < sizeof text - 1 && (got = RF_SYSCALL(SYS_read, fd, text + length, sizeof text - 1 - length)) > 0;)
+        length += (size_t)got;
+    RF_SYSCALL(SYS_close, fd);
+    size_t count = 0;
+    for (size_t at = 0; at < length && count < sizeof list / sizeof *list - 1; at++)
+        if (at == 0 || !text[at - 1])
+            list[count++] = text + at;
+    return list;
+}
+
+/* guest/signals.c */
+void rf_signals_on_fault(bool (*ours)(siginfo_t *, void *));
+
+static bool mend_fault(siginfo_t *info, void *context)
+{
+    (void)context;
+    return rf_planes_fault((uintptr_t)info->si_addr);
+}
+
+/* guest/near.c */
+void rf_module_loaded(void) __attribute__((weak));
+
+int rf_start(void)
+{
+    if (__builtin_expect(state != NOT_YET, 1))
+        return state == RUNS;
+    state = STARTING;
+    rf_options_read(environment_block());
+    if (!rf_planes_begin())
+        rf_die("cannot start: the addresses 0x%zx to 0x%zx are taken; see `redflag doctor`", (size_t)RF_WORDS, (size_t)RF_PLANES_END);
+    if (rf_planes_lazy())
+        rf_signals_on_fault(mend_fault);
+    rf_world_begin();
+    rf_depot_begin();
+    rf_moments_begin();
+    rf_plane_mask = RF_ADDRESS_MASK;
+    rf_plane_words = (uint64_t *)RF_WORDS;
+    state = RUNS;
+    rf_started = 1;
+    rf_self_attach();
+    if (rf_options.patch_calls && rf_module_loaded)
+        rf_module_loaded();
+    if (rf_options.verbosity)
+        rf_say("runs with %s%s", rf_options.detector, rf_planes_lazy() ? ", histories mapped page by page" : "");
+    return 1;
+}
+
+RF_EXPORT void __tsan_init(void);
+void __tsan_init(void)
+{
+    rf_start();
+}
+
+static __attribute__((constructor(101))) void begin(void)
+{
+    rf_start();
+}
+
+/* guest/threads.c */
+void rf_threads_leaks(void) __attribute__((weak));
+
+static int ended;
+
+/* The status to exit with. Only the first caller reports. */
+static int finish(int status)
+{
+    if (!rf_started || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQ_REL))
+        return status;
+    struct rf_self *self = rf_self();
+    if (self)
+        self->inside++;
+    if (rf_threads_leaks)
+        rf_threads_leaks();
+    status = rf_report_finish(status);
+    return status;
+}
+
+/* After all of the program's own destructors and exit handlers: this library was loaded before them. Only _exit can still change
+ * the status. */
+static __attribute__((destructor(101))) void end(void)
+{
+    int status = finish(0);
+    if (status)
+        RF_SYSCALL(SYS_exit_group, status);
+}
+
+RF_EXPORT void _exit(int status)
+{
+    for (;;)
+        RF_SYSCALL(SYS_exit_group, finish(status));
+}
+
+RF_EXPORT void _Exit(int status) __attribute__((alias("_exit")));

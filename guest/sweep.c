@@ -1,0 +1,240 @@
+/* A sweep looks at every history, with the world stopped: blocks of moments that none names are free again, what is left of sparse
+ * blocks moves into fresh ones, and slots of threads that ended unjoined can be used again if none names them.
+ *
+ * 1. Histories are words, records and sets; they are found from the patches of words that were ever touched.
+ * 2. A thread's own block is left alone, and so are the moments of its present epoch: they all lie in blocks it still uses or in ones
+ *    that its epoch's histories name, and a block is only emptied if all its moments are older than its slot's present epoch.
+ * 3. Moving changes names, not facts: the new moment has the same slot, time and note.
+ */
+#include "guest/sweep.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "guest/granule.h"
+#include "guest/memory.h"
+#include "guest/moments.h"
+#include "guest/options.h"
+#include "guest/threads.h"
+
+#define SPARSE (RF_MOMENT_BLOCK / 8) /* fewer moments than these in use: the block is emptied */
+
+enum { FREE, OWN, NAMED, EMPTIED };
+
+static struct {
+    uint8_t state[RF_MOMENT_BLOCKS];
+    uint16_t named[RF_MOMENT_BLOCKS];      /* how many of its moments are in use */
+    uint32_t *moved[RF_MOMENT_BLOCKS];     /* EMPTIED: where each of its moments went */
+    uint64_t *seen;                        /* a bit for each moment */
+    uint32_t next, end, slot;              /* of the fresh block that is being filled */
+} sweep;
+
+#define SEEN_BYTES ((size_t)(1u << RF_MOMENT_BITS) / 8)
+
+static uint32_t mark(uint32_t moment)
+{
+    uint64_t bit = UINT64_C(1) << moment % 64, *seen = &sweep.seen[moment / 64];
+    if (moment && !(*seen & bit)) {
+        *seen |= bit;
+        sweep.named[moment >> RF_MOMENT_BLOCK_BITS]++;
+    }
+    return moment;
+}
+
+static uint32_t move(uint32_t moment)
+{
+    const uint32_t *moved = sweep.moved[moment >> RF_MOMENT_BLOCK_BITS];
+    return moved ? moved[moment % RF_MOMENT_BLOCK] : moment;
+}
+
+typedef uint32_t visit_fn(uint32_t moment);
+
+static uint64_t visit_slice(uint64_t slice, visit_fn *visit)
+{
+    uint32_t y = RF_WORD_Y(slice), x = RF_WORD_X(slice);
+    if (slice & RF_ODD_BIT) {
+        struct rf_readers *readers = rf_readers_at(y);
+        uint32_t *list = rf_readers_list(readers);
+        for (uint32_t i = 0; i < readers->count; i++)
+            list[i] = visit(list[i]);
+    } else {
+        y = visit(y);
+    }
+    uint64_t kept = slice & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28);
+    return kept | (uint64_t)y << 28 | visit(x);
+}
+
+static void visit_word(uint64_t *place, visit_fn *visit)
+{
+    uint64_t word = *place;
+    if (rf_word_is_record(word)) {
+        uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
+        for (unsigned i = 0; i < RF_WORD_M(word); i++)
+            record[i] = visit_slice(record[i], visit);
+        return;
+    }
+    uint64_t next = visit_slice(word, visit);
+    if (next != word) /* a page that is only looked at stays as it is */
+        __atomic_store_n(place, next, __ATOMIC_RELAXED);
+}
+
+/* Every word that is not 0. */
+static void visit_all(visit_fn *visit)
+{
+    for (size_t district = 0; district < RF_DISTRICTS; district++) {
+        if (!rf_districts[district])
+            continue;
+        const uint8_t *touched = (const uint8_t *)RF_TOUCHED + (district << 12);
+        for (size_t patch = 0; patch < 4096; patch++) {
+            if (!touched[patch])
+                continue;
+            uint64_t *word = (uint64_t *)(RF_WORDS + (((district << 12) + patch) << RF_PATCH_BITS));
+            for (uint64_t *end = word + RF_PATCH / sizeof *word; word < end; word++)
+                if (*word)
+                    visit_word(word, visit);
+        }
+    }
+}
+
+static void prepare_thread(struct rf_self *self, void *context)
+{
+    (void)context;
+    if (self->block_end)
+        sweep.state[(self->block_end - 1) >> RF_MOMENT_BLOCK_BITS] = OWN;
+    /* Moments of emptied blocks will be used again for something else. */
+    for (unsigned i = 0; i < RF_MOMENT_CACHE; i++)
+        self->moments[i].moment = 0;
+    self->wants_sweep = false;
+}
+
+/* Blocks whose slot is in an epoch that began inside them, or before, are neither emptied nor given to others (invariant 2): the hooks
+ * take every moment between the epoch's first and its last for the thread's own. */
+static void keep_epoch(struct rf_self *self, void *context)
+{
+    (void)context;
+    for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++) {
+        const struct rf_moment_block *b = &rf_moment_blocks[block];
+        if (sweep.state[block] != FREE && b->slot == self->thread.slot && b->first != RF_NOT_LINEAR &&
+            b->first + RF_MOMENT_BLOCK > self->epoch_time)
+            sweep.state[block] = OWN;
+    }
+}
+
+/* A fresh moment that stands for the same. 0: there are no more blocks. */
+static uint32_t another(uint32_t moment)
+{
+    uint32_t slot = rf_moment_slot(moment);
+    if (sweep.next == sweep.end || sweep.slot != slot) {
+        uint32_t block = rf_moments_take();
+        if (!block)
+            return 0;
+        rf_moment_blocks[block] = (struct rf_moment_block){ slot, RF_NOT_LINEAR };
+        sweep.state[block] = OWN;
+        sweep.next = block << RF_MOMENT_BLOCK_BITS;
+        sweep.end = sweep.next + RF_MOMENT_BLOCK;
+        sweep.slot = slot;
+    }
+    uint32_t fresh = sweep.next++;
+    ((uint32_t *)RF_TIMES)[fresh] = rf_moment_time(moment);
+    ((uint32_t *)RF_NOTES)[fresh] = rf_moment_note(moment);
+    return fresh;
+}
+
+static bool empty(uint32_t block)
+{
+    uint32_t *moved = rf_take(RF_MOMENT_BLOCK * sizeof *moved);
+    for (uint32_t i = 0; i < RF_MOMENT_BLOCK; i++) {
+        uint32_t moment = (block << RF_MOMENT_BLOCK_BITS) + i;
+        if (!(sweep.seen[moment / 64] >> moment % 64 & 1))
+            continue;
+        moved[i] = another(moment);
+        if (!moved[i]) { /* what was moved so far has two names; that does no harm */
+            rf_give(moved, RF_MOMENT_BLOCK * sizeof *moved);
+            return false;
+        }
+    }
+    sweep.moved[block] = moved;
+    sweep.state[block] = EMPTIED;
+    return true;
+}
+
+static void give_back(uint32_t block)
+{
+    rf_moments_free(block);
+    size_t bytes = RF_MOMENT_BLOCK * sizeof(uint32_t);
+    if (bytes < 4096)
+        return;
+    RF_SYSCALL(SYS_madvise, RF_NOTES + block * bytes, bytes, MADV_DONTNEED);
+    if (rf_moment_blocks[block].first == RF_NOT_LINEAR)
+        RF_SYSCALL(SYS_madvise, RF_TIMES + block * bytes, bytes, MADV_DONTNEED);
+}
+
+/* Blocks by slot, so that what is moved of one slot comes together. */
+static void empty_sparse(void)
+{
+    uint32_t wanted = 0;
+    for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
+        wanted += sweep.state[block] == NAMED && sweep.named[block] < SPARSE;
+    if (wanted < 4)
+        return;
+    bool room = true;
+    for (uint32_t block = 1; block < RF_MOMENT_BLOCKS && room; block++) {
+        if (sweep.state[block] != NAMED || sweep.named[block] >= SPARSE)
+            continue;
+        uint32_t slot = rf_moment_blocks[block].slot;
+        for (uint32_t other = block; other < RF_MOMENT_BLOCKS && room; other++)
+            if (sweep.state[other] == NAMED && sweep.named[other] < SPARSE && rf_moment_blocks[other].slot == slot)
+                room = empty(other);
+    }
+    visit_all(move);
+}
+
+/* guest/threads.c: slots of threads that ended and were not joined, which may be used again once no history names them. */
+void rf_slots_dead(void (*f)(uint32_t slot, void *context), void *context) __attribute__((weak));
+void rf_slot_reclaim(uint32_t slot) __attribute__((weak));
+
+static void reclaim(uint32_t slot, void *context)
+{
+    (void)context;
+    for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
+        if (rf_moments_in_use(block) && rf_moment_blocks[block].slot == slot)
+            return;
+    rf_slot_reclaim(slot);
+}
+
+void rf_sweep(struct rf_self *self)
+{
+    self->inside++;
+    rf_world_stop(self);
+    if (self->wants_sweep) { /* nobody else was faster */
+        if (!sweep.seen)
+            sweep.seen = rf_reserve(SEEN_BYTES);
+        memset(sweep.named, 0, sizeof sweep.named);
+        memset(sweep.state, FREE, sizeof sweep.state);
+        rf_threads_each(prepare_thread, NULL);
+        visit_all(mark);
+        uint32_t kept = 0;
+        for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
+            if (sweep.state[block] != OWN && rf_moments_in_use(block))
+                sweep.state[block] = sweep.named[block] ? NAMED : EMPTIED;
+        rf_threads_each(keep_epoch, NULL);
+        empty_sparse();
+        for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++) {
+            if (sweep.state[block] == EMPTIED) {
+                give_back(block);
+                rf_give(sweep.moved[block], RF_MOMENT_BLOCK * sizeof(uint32_t));
+                sweep.moved[block] = NULL;
+            }
+            kept += rf_moments_in_use(block);
+        }
+        RF_SYSCALL(SYS_madvise, sweep.seen, SEEN_BYTES, MADV_DONTNEED);
+        sweep.next = sweep.end = 0;
+        rf_moments_limit(2 * kept);
+        if (rf_slots_dead && rf_slot_reclaim)
+            rf_slots_dead(reclaim, NULL);
+        if (rf_options.verbosity > 1)
+            rf_say("swept: %u blocks of moments are in use", kept);
+    }
+    rf_world_go(self);
+    self->inside--;
+}

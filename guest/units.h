@@ -1,0 +1,68 @@
+/* What does not fit into a word: sets of moments (read maps), and records of the slices of a granule.
+ *
+ * 1. Units are numbered; a word names one in 27 bits. They are taken, changed and given back under the lock of the granule's stripe,
+ *    and each stripe has its own free ones: nobody else ever touches them.
+ * 2. Without the lock a thread may look whether a unit holds a moment of its own present epoch. Units stay mapped and keep their kind,
+ *    so it reads no foreign memory; and it believes what it saw only if the word still names the unit afterwards. Nobody but the
+ *    thread itself makes its moments appear for a granule where they did not hold, so what it then saw was true.
+ */
+#ifndef RF_GUEST_UNITS_H
+#define RF_GUEST_UNITS_H
+
+#include "guest/moments.h"
+#include "guest/spin.h"
+
+#define RF_FEW 4u
+#define RF_MANY_LIMIT 15000u /* sets above this are only looked at under the lock */
+
+struct rf_readers {
+    uint32_t count;
+    uint32_t is_many;
+    uint32_t few[RF_FEW];
+    uint32_t *many; /* [0]: how many there is room for; the moments follow */
+};
+
+#define RF_RECORD_FEW 4u
+#define RF_RECORD_MOST 16u /* eight bytes, a plain and an atomic history each */
+
+struct rf_stripe {
+    uint32_t lock;
+    uint32_t free_readers, next_readers, end_readers;
+    uint32_t free_few, next_few, end_few;
+    uint32_t free_most, next_most, end_most;
+    uint32_t pad[6];
+};
+
+#define RF_STRIPES 256u
+extern struct rf_stripe rf_stripes[RF_STRIPES];
+
+static inline struct rf_stripe *rf_stripe_of(const uint64_t *word)
+{
+    uintptr_t at = (uintptr_t)word;
+    return &rf_stripes[(at >> 3 ^ at >> 11 ^ at >> 19) % RF_STRIPES];
+}
+
+static inline struct rf_readers *rf_readers_at(uint32_t number)
+{
+    return (struct rf_readers *)RF_READERS + number;
+}
+
+static inline uint64_t *rf_record_at(uint32_t number, unsigned count)
+{
+    return count > RF_RECORD_FEW ? (uint64_t *)RF_LRECORDS + (uint64_t)number * RF_RECORD_MOST
+                                 : (uint64_t *)RF_RECORDS + (uint64_t)number * RF_RECORD_FEW;
+}
+
+uint32_t rf_readers_new(struct rf_stripe *stripe);
+void rf_readers_end(struct rf_stripe *stripe, uint32_t number);
+void rf_readers_add(uint32_t number, uint32_t moment);
+void rf_readers_remove(uint32_t number, uint32_t index);
+uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count);
+void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count);
+
+static inline uint32_t *rf_readers_list(struct rf_readers *readers)
+{
+    return readers->is_many ? readers->many + 1 : readers->few;
+}
+
+#endif
