@@ -12,6 +12,7 @@
 #include "guest/intercept.h"
 #include "guest/locks.h"
 #include "guest/memory.h"
+#include "guest/threads.h"
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 
@@ -241,11 +242,8 @@ ENTRY(void, AnnotateThreadName, (WHERE, const char *name))
 {
     UNUSED_WHERE;
     struct rf_self *self = rf_atomic_self();
-    size_t i = 0;
-    for (; self && name && name[i] && i + 1 < sizeof self->name; i++)
-        self->name[i] = name[i];
-    if (self)
-        self->name[i] = 0;
+    if (self && name)
+        rf_thread_name(self, name);
 }
 
 /* Invariant 3. The arguments are of no interest. */

@@ -38,6 +38,7 @@
 #include "guest/memory.h"
 #include "guest/options.h"
 #include "guest/report.h"
+#include "guest/threads.h"
 
 #define OWN_PART_APART 1u /* rf_object.extra of an atomic */
 #define DEFERRED 4u
@@ -56,8 +57,11 @@ struct fences {
 
 static struct fences *fences_of(struct rf_self *self)
 {
-    if (!self->atomics)
-        self->atomics = rf_alloc(&self->memory, sizeof(struct fences));
+    if (__builtin_expect(!self->atomics, 0)) {
+        bool mine = rf_busy_enter(self);
+        self->atomics = rf_take(sizeof(struct fences));
+        rf_busy_leave(self, mine);
+    }
     return self->atomics;
 }
 
@@ -66,10 +70,25 @@ void rf_atomics_thread_end(struct rf_self *self)
     struct fences *fences = self->atomics;
     if (!fences)
         return;
+    bool mine = rf_busy_enter(self);
     self->atomics = NULL;
-    rf_clock_end(&fences->released, &self->memory);
-    rf_clock_end(&fences->pending, &self->memory);
-    rf_free(&self->memory, fences, sizeof *fences);
+    rf_clock_give(&fences->released);
+    rf_clock_give(&fences->pending);
+    rf_give(fences, sizeof *fences);
+    rf_busy_leave(self, mine);
+}
+
+/* Clocks are the guest's, not the thread's (guest/threads.h): room is made first, so the core need not grow them. Busy. */
+static void join(struct rf_clock *into, const struct rf_clock *from)
+{
+    rf_clock_room(into, from->len);
+    rf_clock_join(into, NULL, from);
+}
+
+static void copy(struct rf_clock *into, const struct rf_clock *from)
+{
+    rf_clock_room(into, from->len);
+    rf_clock_copy(into, NULL, from);
 }
 
 struct rf_self *rf_atomic_self(void)
@@ -128,7 +147,7 @@ static void receive(struct rf_atomic *op, bool acquires)
     if (acquires)
         rf_object_acquire(op->self, op->object);
     else if (sync->released.len && sync->last != knower(op))
-        rf_clock_join(&fences_of(op->self)->pending, &op->self->memory, &sync->released);
+        join(&fences_of(op->self)->pending, &sync->released);
 }
 
 /* Invariant 2: what a relaxed write publishes; NULL: nothing. */
@@ -149,7 +168,7 @@ static void publish_fenced(struct rf_atomic *op)
         sync->last = knower(op);
     else if (sync->last != knower(op))
         sync->last = 0;
-    rf_clock_join(&sync->released, &op->self->memory, clock);
+    join(&sync->released, clock);
 }
 
 void rf_atomic_read(struct rf_atomic *op, bool acquires)
@@ -171,7 +190,7 @@ void rf_atomic_written(struct rf_atomic *op)
         if (!is_lock && object->last_store != me) {
             rf_object_clear(op->self, object);
         } else if (!is_lock && object->extra == OWN_PART_APART) {
-            rf_clock_copy(&object->sync.released, &op->self->memory, &object->sync.readers);
+            copy(&object->sync.released, &object->sync.readers);
             object->sync.last = knower(op);
         }
         publish_fenced(op);
@@ -194,10 +213,10 @@ static void keep_own_part(struct rf_atomic *op, const struct rf_clock *joining)
     if (!object->sync.released.len) {
         object->last_store = me; /* all of L is going to be its own */
     } else if (object->last_store != me && object->extra != OWN_PART_APART) {
-        rf_clock_copy(&object->sync.readers, &op->self->memory, &object->sync.released);
+        copy(&object->sync.readers, &object->sync.released);
         object->extra = OWN_PART_APART;
     } else if (object->last_store == me && object->extra == OWN_PART_APART) {
-        rf_clock_join(&object->sync.readers, &op->self->memory, joining);
+        join(&object->sync.readers, joining);
     }
 }
 
@@ -268,11 +287,11 @@ void __tsan_atomic_thread_fence(int order)
         return;
     rf_busy_begin(self);
     if (acquires) {
-        rf_clock_join(&self->thread.clock, &self->memory, &fences->pending);
+        join(&self->thread.clock, &fences->pending);
         rf_clock_clear(&fences->pending);
     }
     if (releases) {
-        rf_clock_copy(&fences_of(self)->released, &self->memory, &self->thread.clock);
+        copy(&fences_of(self)->released, &self->thread.clock);
         rf_epoch_begin(self); /* what comes after the fence is not released by it */
     }
     rf_busy_end(self);

@@ -60,11 +60,6 @@ void __tsan_switch_to_fiber(void *fiber, unsigned flags)
 
 void __tsan_set_fiber_name(void *fiber, const char *name)
 {
-    struct rf_self *named = fiber;
-    if (!named || !name)
-        return;
-    size_t i = 0;
-    for (; name[i] && i + 1 < sizeof named->name; i++)
-        named->name[i] = name[i];
-    named->name[i] = 0;
+    if (rf_started && fiber && name)
+        rf_thread_name(fiber, name);
 }
