@@ -1,0 +1,31 @@
+// expect: none
+// runs: 10
+// C11: a relaxed store of the same thread goes on with its release sequence.
+#include "tests/programs/order.h"
+#include <stdatomic.h>
+
+static int data;
+static atomic_int flag;
+
+static NOINLINE void *send(void *unused)
+{
+    data = 1;
+    atomic_store_explicit(&flag, 1, memory_order_release);
+    atomic_store_explicit(&flag, 2, memory_order_relaxed);
+    reach(1);
+    return unused;
+}
+
+static NOINLINE void *receive(void *unused)
+{
+    await(1);
+    MUST(atomic_load_explicit(&flag, memory_order_acquire) == 2);
+    MUST(data == 1);
+    return unused;
+}
+
+int main(void)
+{
+    run_both(send, receive);
+    return 0;
+}

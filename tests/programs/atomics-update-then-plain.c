@@ -1,0 +1,28 @@
+// expect: none
+// runs: 10
+// An update that publishes is itself ordered before who receives.
+#include "tests/programs/order.h"
+#include <stdatomic.h>
+
+static int x;
+
+static NOINLINE void *first(void *unused)
+{
+    __atomic_fetch_add(&x, 1, __ATOMIC_ACQ_REL);
+    reach(1);
+    return unused;
+}
+
+static NOINLINE void *second(void *unused)
+{
+    await(1);
+    MUST(__atomic_load_n(&x, __ATOMIC_ACQUIRE) == 1);
+    x = 5;
+    return unused;
+}
+
+int main(void)
+{
+    run_both(first, second);
+    return 0;
+}

@@ -1,0 +1,42 @@
+// expect: race
+// runs: 10
+// race-at: first second
+// The access comes after the unlock, so the lock of the other does not order it.
+#include "tests/programs/order.h"
+
+int shared;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+NOINLINE void first(void)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    shared = 1;
+}
+
+NOINLINE void second(void)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    shared = 2;
+}
+
+static void *one(void *unused)
+{
+    first();
+    reach(1);
+    return unused;
+}
+
+static void *two(void *unused)
+{
+    await(1);
+    second();
+    return unused;
+}
+
+int main(void)
+{
+    run_both(one, two);
+    return 0;
+}

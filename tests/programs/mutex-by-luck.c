@@ -1,0 +1,41 @@
+// expect: none
+// runs: 10
+// Unlock before lock orders what is before with what is after, in this execution.
+#include "tests/programs/order.h"
+
+int shared;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+NOINLINE void first(void)
+{
+    shared = 1;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+NOINLINE void second(void)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    shared = 2;
+}
+
+static void *one(void *unused)
+{
+    first();
+    reach(1);
+    return unused;
+}
+
+static void *two(void *unused)
+{
+    await(1);
+    second();
+    return unused;
+}
+
+int main(void)
+{
+    run_both(one, two);
+    return 0;
+}

@@ -1,0 +1,46 @@
+// expect: none
+// runs: 10
+// The semaphore had a token from the start, and still an earlier post orders the wait, as an atomic counter would.
+#include <semaphore.h>
+
+#include "tests/programs/order.h"
+
+static sem_t semaphore;
+int shared;
+
+__attribute__((constructor)) static void start(void)
+{
+    sem_init(&semaphore, 0, 1);
+}
+
+NOINLINE void first(void)
+{
+    shared = 1;
+    sem_post(&semaphore);
+}
+
+NOINLINE void second(void)
+{
+    sem_wait(&semaphore);
+    shared = 2;
+}
+
+static void *one(void *unused)
+{
+    first();
+    reach(1);
+    return unused;
+}
+
+static void *two(void *unused)
+{
+    await(1);
+    second();
+    return unused;
+}
+
+int main(void)
+{
+    run_both(one, two);
+    return 0;
+}

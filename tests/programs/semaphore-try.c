@@ -1,0 +1,55 @@
+// expect: none
+// runs: 10
+// So does a try that succeeds, and a timed wait.
+#include <semaphore.h>
+#include <time.h>
+
+#include "tests/programs/order.h"
+
+static sem_t semaphore;
+int shared;
+
+__attribute__((constructor)) static void start(void)
+{
+    sem_init(&semaphore, 0, 0);
+}
+
+NOINLINE void first(void)
+{
+    shared = 1;
+    sem_post(&semaphore);
+    sem_post(&semaphore);
+}
+
+NOINLINE void second(void)
+{
+    MUST(sem_trywait(&semaphore) == 0);
+    shared = 2;
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += 2000000;
+    if (soon.tv_nsec >= 1000000000)
+        soon.tv_sec++, soon.tv_nsec -= 1000000000;
+    MUST(sem_timedwait(&semaphore, &soon) == 0);
+    shared = 3;
+}
+
+static void *one(void *unused)
+{
+    first();
+    reach(1);
+    return unused;
+}
+
+static void *two(void *unused)
+{
+    await(1);
+    second();
+    return unused;
+}
+
+int main(void)
+{
+    run_both(one, two);
+    return 0;
+}

@@ -1,0 +1,37 @@
+// expect: race
+// runs: 10
+// race-at: first second
+// reports: 1
+// Two threads write one variable and nothing orders them.
+#include "tests/programs/order.h"
+
+int shared;
+NOINLINE void first(void)
+{
+    shared = 1;
+}
+
+NOINLINE void second(void)
+{
+    shared = 2;
+}
+
+static void *one(void *unused)
+{
+    first();
+    reach(1);
+    return unused;
+}
+
+static void *two(void *unused)
+{
+    await(1);
+    second();
+    return unused;
+}
+
+int main(void)
+{
+    run_both(one, two);
+    return 0;
+}
