@@ -21,8 +21,8 @@ struct index {
 #define ENTRY_LIMIT (RF_DEPOT_SIZE / sizeof(struct entry))
 
 static struct index *notes_index; /* replaced under the lock when it is half full; old ones stay, for those who still read them */
-static uint32_t lock;
-static uint32_t count = 1; /* note 0 is none */
+static uint32_t depot_lock;
+static uint32_t note_count = 1; /* note 0 is none */
 
 void rf_depot_begin(void)
 {
@@ -31,14 +31,14 @@ void rf_depot_begin(void)
     notes_index->mask = (uint32_t)places - 1;
 }
 
-static uint32_t hash(uint64_t what, uint64_t below)
+static uint32_t hash_of(uint64_t what, uint64_t below)
 {
     return (uint32_t)(rf_hash(what ^ rf_hash(below)) >> 8);
 }
 
 static uint32_t *find(struct index *index, uint64_t what, uint64_t below)
 {
-    for (uint32_t at = hash(what, below);; at++) {
+    for (uint32_t at = hash_of(what, below);; at++) {
         uint32_t *place = &index->notes[at & index->mask];
         uint32_t note = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* pairs with the store that published the entry */
         if (!note || (ENTRIES[note].what == what && ENTRIES[note].below == below))
@@ -46,13 +46,13 @@ static uint32_t *find(struct index *index, uint64_t what, uint64_t below)
     }
 }
 
-static void grow(void)
+static void grow_index(void)
 {
     struct index *old = notes_index;
     size_t places = 2 * ((size_t)old->mask + 1);
     struct index *larger = rf_take(sizeof *larger + places * sizeof(uint32_t));
     larger->mask = (uint32_t)places - 1;
-    for (uint32_t i = 1; i < count; i++)
+    for (uint32_t i = 1; i < note_count; i++)
         *find(larger, ENTRIES[i].what, ENTRIES[i].below) = i;
     __atomic_store_n(&notes_index, larger, __ATOMIC_RELEASE);
 }
@@ -62,16 +62,16 @@ uint32_t rf_depot_put(uint64_t what, uint64_t below)
     uint32_t note = *find(__atomic_load_n(&notes_index, __ATOMIC_ACQUIRE), what, below);
     if (note)
         return note;
-    rf_spin_lock(&lock);
-    if (count > notes_index->mask / 2)
-        grow();
+    rf_spin_lock(&depot_lock);
+    if (note_count > notes_index->mask / 2)
+        grow_index();
     uint32_t *place = find(notes_index, what, below);
-    if (!*place && count < ENTRY_LIMIT) { /* a depot of a quarter of a billion stacks is full: those after it have none */
-        ENTRIES[count] = (struct entry){ what, below };
-        __atomic_store_n(place, count++, __ATOMIC_RELEASE);
+    if (!*place && note_count < ENTRY_LIMIT) { /* a depot of a quarter of a billion stacks is full: those after it have none */
+        ENTRIES[note_count] = (struct entry){ what, below };
+        __atomic_store_n(place, note_count++, __ATOMIC_RELEASE);
     }
     note = *place;
-    rf_spin_unlock(&lock);
+    rf_spin_unlock(&depot_lock);
     return note;
 }
 

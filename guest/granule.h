@@ -118,7 +118,7 @@ static inline uint32_t rf_step_copied_set(struct rf_step *step, uint32_t set)
 #define FT_EPOCH uint32_t
 #define FT_WORD uint64_t
 #define FT_NOW(t) ((t)->now)
-#define FT_IS_NOW(t, e) rf_moment_is_now((t)->self, e)
+#define FT_IS_NOW(t, e) (!((e) >> 31) && rf_moment_is_now((t)->self, e))
 #define FT_ORDERED(t, e) rf_step_ordered(t, e)
 #define FT_EXEMPT(d, t, e) false
 #define FT_RACE(d, e, note, writes) rf_step_race(d, e)

@@ -11,57 +11,63 @@ void rf_thread_fresh_slot(struct rf_self *self);
 
 struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
 
-static uint32_t lock;
-static uint8_t in_use[RF_MOMENT_BLOCKS]; /* under the lock, or with the world stopped */
-static uint32_t used, next, limit = SWEEP_AT;
+/* Under its lock, or with the world stopped. */
+static struct {
+    uint32_t lock;
+    uint32_t used;
+    uint32_t next;  /* where to look for a free one */
+    uint32_t limit; /* above it a sweep is due */
+    uint8_t in_use[RF_MOMENT_BLOCKS];
+} blocks = { .limit = SWEEP_AT };
 
 void rf_moments_begin(void)
 {
-    in_use[0] = 1; /* moment 0 is "never" */
-    used = 1;
+    blocks.in_use[0] = 1; /* moment 0 is "never" */
+    blocks.used = 1;
 }
 
 bool rf_moments_in_use(uint32_t block)
 {
-    return in_use[block];
+    return blocks.in_use[block];
 }
 
 void rf_moments_free(uint32_t block)
 {
-    in_use[block] = 0;
-    used--;
+    blocks.in_use[block] = 0;
+    blocks.used--;
 }
 
-void rf_moments_limit(uint32_t blocks)
+void rf_moments_limit(uint32_t limit)
 {
-    limit = blocks < SWEEP_AT ? SWEEP_AT : blocks;
+    blocks.limit = limit < SWEEP_AT ? SWEEP_AT : limit;
 }
 
 /* `wanted` if it is free, else the next free one: a thread whose blocks lie side by side keeps its epoch's first moment. */
-static uint32_t take(uint32_t wanted)
+static uint32_t take_block(uint32_t wanted)
 {
     uint32_t block = 0;
-    rf_spin_lock(&lock);
-    if (wanted < RF_MOMENT_BLOCKS && !in_use[wanted]) {
+    rf_spin_lock(&blocks.lock);
+    if (wanted < RF_MOMENT_BLOCKS && !blocks.in_use[wanted]) {
         block = wanted;
-    } else if (used < RF_MOMENT_BLOCKS) {
+    } else if (blocks.used < RF_MOMENT_BLOCKS) {
         /* A few are left free between those of different threads. */
-        uint32_t gap = used < RF_MOMENT_BLOCKS / 4 ? RF_MOMENT_BLOCKS / 512 : 0;
-        for (next = (next + gap) % RF_MOMENT_BLOCKS; in_use[next]; next = (next + 1) % RF_MOMENT_BLOCKS)
-            ;
-        block = next;
+        uint32_t gap = blocks.used < RF_MOMENT_BLOCKS / 4 ? RF_MOMENT_BLOCKS / 512 : 0;
+        block = (blocks.next + gap) % RF_MOMENT_BLOCKS;
+        while (blocks.in_use[block])
+            block = (block + 1) % RF_MOMENT_BLOCKS;
+        blocks.next = block;
     }
     if (block) {
-        in_use[block] = 1;
-        used++;
+        blocks.in_use[block] = 1;
+        blocks.used++;
     }
-    rf_spin_unlock(&lock);
+    rf_spin_unlock(&blocks.lock);
     return block;
 }
 
 uint32_t rf_moments_take(void)
 {
-    return take(RF_MOMENT_BLOCKS);
+    return take_block(RF_MOMENT_BLOCKS);
 }
 
 static void set_epoch(struct rf_self *self, uint32_t first)
@@ -82,7 +88,7 @@ void rf_epoch_begin(struct rf_self *self)
 
 static uint32_t block_or_die(uint32_t wanted)
 {
-    uint32_t block = take(wanted);
+    uint32_t block = take_block(wanted);
     if (!block)
         rf_die("out of moments: the histories of this program name more than %u places at once", 1u << RF_MOMENT_BITS);
     return block;
@@ -110,7 +116,7 @@ static __attribute__((noinline)) void next_block(struct rf_self *self)
     self->next_moment = first;
     self->block_end = first + RF_MOMENT_BLOCK;
     self->block_slot = self->thread.slot;
-    if (used > limit)
+    if (blocks.used > blocks.limit)
         self->wants_sweep = true;
 }
 

@@ -9,7 +9,7 @@ struct rf_stripe rf_stripes[RF_STRIPES];
 static uint32_t taken[3]; /* of each plane; grows, by atomic additions */
 
 /* A free unit begins with the number of the next free one. Number 0 is none. */
-static uint32_t take(uint32_t *free, uint32_t *next, uint32_t *end, unsigned plane, void *at, size_t size)
+static uint32_t take_unit(uint32_t *free, uint32_t *next, uint32_t *end, unsigned plane, void *at, size_t size)
 {
     uint32_t number = *free;
     if (number) {
@@ -28,7 +28,7 @@ static uint32_t take(uint32_t *free, uint32_t *next, uint32_t *end, unsigned pla
     return number;
 }
 
-static void give(uint32_t *free, void *at, size_t size, uint32_t number)
+static void give_unit(uint32_t *free, void *at, size_t size, uint32_t number)
 {
     *(uint32_t *)((char *)at + number * size) = *free;
     *free = number;
@@ -39,7 +39,7 @@ static void give(uint32_t *free, void *at, size_t size, uint32_t number)
 
 uint32_t rf_readers_new(struct rf_stripe *stripe)
 {
-    return take(&stripe->free_readers, &stripe->next_readers, &stripe->end_readers, 0, (void *)RF_READERS,
+    return take_unit(&stripe->free_readers, &stripe->next_readers, &stripe->end_readers, 0, (void *)RF_READERS,
                 sizeof(struct rf_readers));
 }
 
@@ -54,7 +54,7 @@ void rf_readers_end(struct rf_stripe *stripe, uint32_t number)
     if (readers->is_many)
         rf_give(readers->many, many_size(readers->many));
     readers->is_many = 0; /* `many` itself stays: a thread without the lock may still follow it (invariant 2) */
-    give(&stripe->free_readers, (void *)RF_READERS, sizeof(struct rf_readers), number);
+    give_unit(&stripe->free_readers, (void *)RF_READERS, sizeof(struct rf_readers), number);
 }
 
 void rf_readers_add(uint32_t number, uint32_t moment)
@@ -86,14 +86,14 @@ void rf_readers_remove(uint32_t number, uint32_t index)
 uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count)
 {
     if (count > RF_RECORD_FEW)
-        return take(&stripe->free_most, &stripe->next_most, &stripe->end_most, 2, (void *)RF_LRECORDS, MOST_SIZE);
-    return take(&stripe->free_few, &stripe->next_few, &stripe->end_few, 1, (void *)RF_RECORDS, FEW_SIZE);
+        return take_unit(&stripe->free_most, &stripe->next_most, &stripe->end_most, 2, (void *)RF_LRECORDS, MOST_SIZE);
+    return take_unit(&stripe->free_few, &stripe->next_few, &stripe->end_few, 1, (void *)RF_RECORDS, FEW_SIZE);
 }
 
 void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count)
 {
     if (count > RF_RECORD_FEW)
-        give(&stripe->free_most, (void *)RF_LRECORDS, MOST_SIZE, number);
+        give_unit(&stripe->free_most, (void *)RF_LRECORDS, MOST_SIZE, number);
     else
-        give(&stripe->free_few, (void *)RF_RECORDS, FEW_SIZE, number);
+        give_unit(&stripe->free_few, (void *)RF_RECORDS, FEW_SIZE, number);
 }

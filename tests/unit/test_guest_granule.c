@@ -1,0 +1,341 @@
+/* The history of granules as the runtime keeps it, against every access kept and happens-before by vector clocks of its own: random
+ * threads, bytes, orders, atomic and plain accesses. A race is reported exactly when there is one, and what it is reported with is
+ * an access that it races with, by its thread and its place in the program. Moments are few, so sweeps come all the time. */
+#define RF_ADDRESS_MASK 0xfffff8
+#define RF_WORDS 0x200000000000
+#define RF_WORDS_SIZE 0x10000000000
+#define RF_MOMENT_BITS 10
+#define RF_MOMENT_BLOCK_BITS 3
+
+#include "guest/access.c"
+#include "guest/depot.c"
+#include "guest/granule.c"
+#include "guest/memory.c"
+#include "guest/moments.c"
+#include "guest/planes.c"
+#include "guest/sweep.c"
+#include "guest/system.c"
+#include "guest/units.c"
+
+#include "tests/harness.h"
+
+#define THREADS 5u
+#define LOCKS 4u
+#define GRANULES 3u
+#define PLACES 6u /* different program counters */
+#define KEPT 4096u
+
+RF_TLS struct rf_hot rf_hot;
+int rf_started = 1;
+struct rf_run_options rf_options;
+
+/* A thread of the test; one kernel thread plays them all. */
+struct player {
+    struct rf_self self;
+    struct rf_hot hot;
+    struct rf_frame frames[4];
+    struct rf_cached_moment moments[RF_MOMENT_CACHE];
+    uint32_t clock[THREADS]; /* the model's: events of each thread that it knows */
+};
+
+struct kept {
+    uint32_t thread, time; /* the model's epoch */
+    uint8_t first, end;    /* bytes */
+    uint8_t granule;
+    unsigned flags;
+    uintptr_t pc;
+};
+
+static struct {
+    struct player players[THREADS];
+    struct rf_clock locks[LOCKS];
+    uint32_t lock_clocks[LOCKS][THREADS];
+    struct kept kept[KEPT];
+    unsigned count;
+    bool reported;
+    struct rf_report_side before;
+} game;
+
+void rf_threads_each(void (*f)(struct rf_self *, void *), void *context)
+{
+    for (unsigned i = 0; i < THREADS; i++)
+        f(&game.players[i].self, context);
+}
+
+void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before)
+{
+    (void)now;
+    game.reported = true;
+    game.before = *before;
+}
+
+uint32_t rf_thread_of(uint32_t slot, uint32_t time)
+{
+    (void)time;
+    return slot;
+}
+
+struct rf_self *rf_self_attach(void)
+{
+    return NULL;
+}
+
+void rf_busy_begin(struct rf_self *self)
+{
+    assert_false(self->busy);
+    self->busy = 1;
+}
+
+void rf_busy_end(struct rf_self *self)
+{
+    self->busy = 0;
+}
+
+static unsigned sweeps;
+
+void rf_world_stop(struct rf_self *self)
+{
+    assert_false(self->busy);
+    sweeps++;
+}
+
+void rf_world_go(struct rf_self *self)
+{
+    (void)self;
+}
+
+void rf_thread_fresh_slot(struct rf_self *self)
+{
+    (void)self;
+    fail_msg("times do not run out here");
+}
+
+void rf_objects_forget(uintptr_t addr, size_t size)
+{
+    (void)addr, (void)size;
+}
+
+static void play_as(unsigned thread)
+{
+    if (rf_hot.self)
+        ((struct player *)rf_hot.self)->hot = rf_hot;
+    rf_hot = game.players[thread].hot;
+    rf_hot.self = &game.players[thread].self;
+}
+
+static void begin_game(void)
+{
+    rf_hot.self = NULL;
+    memset(&game, 0, sizeof game);
+    for (unsigned i = 0; i < THREADS; i++) {
+        struct player *player = &game.players[i];
+        struct rf_self *self = &player->self;
+        rf_memory_begin(&self->memory);
+        self->engine.memory = &self->memory;
+        self->order.time_limit = UINT32_MAX - 3;
+        self->thread.slot = self->number = i;
+        self->block_slot = UINT32_MAX;
+        self->moments = player->moments;
+        self->frames = player->frames;
+        player->hot.top = player->frames;
+        rf_clock_set(&self->thread.clock, &self->memory, i, 1);
+        player->clock[i] = 1;
+        play_as(i);
+        rf_epoch_begin(self);
+    }
+}
+
+/* What the access races with in the model: conflicts that do not happen before it. */
+static bool races(const struct kept *now, const struct kept *before)
+{
+    bool writes = (now->flags | before->flags) & RF_A_WRITE, atomic = now->flags & before->flags & RF_A_ATOMIC;
+    return now->granule == before->granule && now->first < before->end && before->first < now->end && writes && !atomic &&
+           before->time > game.players[now->thread].clock[before->thread];
+}
+
+static uintptr_t address_of(unsigned granule)
+{
+    return 0x1000 + granule * RF_GRANULE;
+}
+
+static void forget(unsigned granule, unsigned first, unsigned end)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < game.count; i++) {
+        struct kept k = game.kept[i];
+        if (k.granule == granule && k.first >= first && k.end <= end)
+            continue;
+        if (k.granule == granule && k.first < end && first < k.end) { /* a part of it stays */
+            if (k.first < first && k.end > end) {
+                struct kept right = k;
+                right.first = (uint8_t)end;
+                game.kept[kept++] = right; /* there is room: this one made it */
+                assert_true(kept <= i);
+            }
+            if (k.first < first)
+                k.end = (uint8_t)first;
+            else
+                k.first = (uint8_t)end;
+        }
+        game.kept[kept++] = k;
+    }
+    game.count = kept;
+    rf_range_clear(address_of(granule) + first, end - first);
+}
+
+static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
+{
+    static const unsigned kinds[] = { 0, 0, 0, RF_A_WRITE, RF_A_WRITE, RF_A_ATOMIC, RF_A_ATOMIC | RF_A_WRITE };
+    struct kept now = { .thread = thread, .granule = (uint8_t)random_below(random, GRANULES) };
+    unsigned size = 1u << random_below(random, 4);
+    if (size == 1 && random_below(random, 4) == 0)
+        size = 1 + random_below(random, 8);
+    now.first = (uint8_t)random_below(random, 9 - size);
+    if (random_below(random, 4))
+        now.first = (uint8_t)(now.first / size * size);
+    now.end = (uint8_t)(now.first + size);
+    now.flags = kinds[random_below(random, sizeof kinds / sizeof *kinds)];
+    now.pc = 0x4000 + random_below(random, PLACES);
+    now.time = game.players[thread].clock[thread];
+    bool expected = false, named = false;
+    game.reported = false;
+    rf_access(address_of(now.granule) + now.first, size, now.flags, now.pc);
+    uintptr_t pc = 0;
+    if (game.reported)
+        assert_int_equal(rf_note_stack(game.before.note, &pc, 1), 1);
+    for (unsigned i = 0; i < game.count; i++) {
+        const struct kept *k = &game.kept[i];
+        if (!races(&now, k))
+            continue;
+        expected = true;
+        named |= game.reported && k->thread == game.before.thread && k->pc == pc && k->flags == rf_note_flags(game.before.note);
+    }
+    if (expected != game.reported)
+        fail_msg("seed %llu: thread %u, granule %u, bytes %u-%u, flags %u: a race is %s", (unsigned long long)seed, thread,
+                 now.granule, now.first, now.end, now.flags, expected ? "missed" : "invented");
+    if (expected && !named)
+        fail_msg("seed %llu: a race is reported with an access that it does not race with", (unsigned long long)seed);
+    if (game.count == KEPT || expected) /* promises end with the first race */
+        forget(now.granule, 0, RF_GRANULE);
+    else
+        game.kept[game.count++] = now;
+}
+
+static void release_step(unsigned thread, unsigned lock)
+{
+    struct player *player = &game.players[thread];
+    rf_clock_join(&game.locks[lock], &player->self.memory, &player->self.thread.clock);
+    rf_epoch_begin(&player->self);
+    for (unsigned i = 0; i < THREADS; i++)
+        if (game.lock_clocks[lock][i] < player->clock[i])
+            game.lock_clocks[lock][i] = player->clock[i];
+    player->clock[thread]++;
+}
+
+static void acquire_step(unsigned thread, unsigned lock)
+{
+    struct player *player = &game.players[thread];
+    rf_clock_join(&player->self.thread.clock, &player->self.memory, &game.locks[lock]);
+    for (unsigned i = 0; i < THREADS; i++)
+        if (player->clock[i] < game.lock_clocks[lock][i])
+            player->clock[i] = game.lock_clocks[lock][i];
+}
+
+static void play(uint64_t seed)
+{
+    uint64_t random = seed;
+    begin_game();
+    unsigned hand_over = 1 + random_below(&random, 6); /* how often threads meet */
+    for (unsigned step = 0; step < 3000; step++) {
+        unsigned thread = random_below(&random, THREADS);
+        play_as(thread);
+        unsigned what = random_below(&random, 8);
+        if (what < hand_over && what % 2)
+            acquire_step(thread, random_below(&random, LOCKS));
+        else if (what < hand_over)
+            release_step(thread, random_below(&random, LOCKS));
+        else if (what == 7 && random_below(&random, 8) == 0)
+            forget(random_below(&random, GRANULES), 0, RF_GRANULE);
+        else
+            access_step(&random, thread, seed);
+    }
+    for (unsigned i = 0; i < GRANULES; i++)
+        forget(i, 0, RF_GRANULE);
+    for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
+        if (rf_moments_in_use(block))
+            rf_moments_free(block);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    assert_true(rf_planes_begin());
+    assert_false(rf_planes_lazy());
+    rf_depot_begin();
+    rf_moments_begin();
+    return 0;
+}
+
+static void test_random_accesses(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 1000; seed++)
+        play(seed);
+    assert_true(sweeps > 1000);
+}
+
+/* What rf_word_quick() says is what the rules say. */
+static void test_quick(void **state)
+{
+    (void)state;
+    uint64_t random = 7;
+    begin_game();
+    uint32_t moments[12] = { 0 };
+    for (unsigned i = 1; i < 12; i++) {
+        unsigned thread = i % 3;
+        play_as(thread);
+        moments[i] = rf_moment_now(rf_hot.self, 0x5000 + i, i % 2, 8);
+        if (i % 2)
+            rf_epoch_begin(rf_hot.self);
+        if (i % 4 == 3)
+            rf_clock_join(&game.players[0].self.thread.clock, &game.players[0].self.memory, &rf_hot.self->thread.clock);
+    }
+    play_as(0);
+    uint32_t now = rf_moment_now(rf_hot.self, 0x6000, 0, 8);
+    unsigned quick = 0;
+    for (unsigned i = 0; i < 400000; i++) {
+        unsigned m = random_below(&random, 3) ? random_below(&random, 256) : 0xff;
+        uint32_t y = random_below(&random, 4) ? moments[random_below(&random, 12)] : now, x = moments[random_below(&random, 12)];
+        bool writes = random_below(&random, 2);
+        uint64_t word = RF_WORD(m, y, x) | (writes ? RF_WRITES_BIT : 0);
+        unsigned mask = ((1u << (1 + random_below(&random, 8))) - 1) << random_below(&random, 8) & 0xff;
+        struct rf_step step = { .self = rf_hot.self, .now = now, .flags = random_below(&random, 2) }, slow = step;
+        uint64_t next;
+        if (!mask || !m || (y == now && !writes && x == now) || rf_word_repeats(rf_hot.self, &word, word, mask, step.flags) ||
+            !rf_word_quick(&step, word, mask, &next))
+            continue;
+        quick++;
+        struct rf_slices slices, got;
+        rf_slices_of(word, &slices);
+        rf_slices_step(&slices, mask, &slow);
+        assert_false(slow.race);
+        rf_slices_of(next, &got);
+        for (unsigned byte = 0; byte < 8; byte++) {
+            uint64_t a = 0, b = 0;
+            for (unsigned j = 0; j < slices.count; j++)
+                a = slices.list[j].mask >> byte & 1 ? slices.list[j].cell.word : a;
+            for (unsigned j = 0; j < got.count; j++)
+                b = got.list[j].mask >> byte & 1 ? got.list[j].cell.word : b;
+            if (a != b)
+                fail_msg("word %llx mask %x flags %u: byte %u has %llx, not %llx", (unsigned long long)word, mask, step.flags,
+                         byte, (unsigned long long)b, (unsigned long long)a);
+        }
+    }
+    assert_true(quick > 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses) };
+    return cmocka_run_group_tests_name("guest granules", tests, begin, NULL);
+}
