@@ -1,0 +1,9 @@
+/* Frames that are left without an exit hook. */
+#ifndef RF_GUEST_JUMPS_H
+#define RF_GUEST_JUMPS_H
+
+/* The function whose stack pointer is `sp` (as it is between calls) goes on: frames below it were left by longjmp() or an exception
+ * through code without clean-ups, and are popped. Cheap if there are none. */
+void rf_frames_heal(void *sp);
+
+#endif
