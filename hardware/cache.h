@@ -36,8 +36,8 @@ static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t nu
 }
 
 struct rf_line {
-    uint64_t used;    /* when */
     uint64_t sharers; /* last level: a bit for each core whose private caches hold it */
+    size_t below;     /* second level: where the last level has it */
     struct rf_metadata *metadata;
     uint8_t state; /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
 };
@@ -45,7 +45,8 @@ struct rf_line {
 #define RF_NOWHERE SIZE_MAX
 
 struct rf_cache {
-    uint64_t *keys; /* by set, then by way */
+    uint64_t *keys; /* by set, then by way; so are the next two */
+    uint64_t *used; /* when */
     struct rf_line *lines;
     uint32_t ways;
     uint64_t mask; /* of a set's number */
@@ -73,7 +74,7 @@ static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
 
 static inline void rf_cache_touch(struct rf_cache *cache, size_t place)
 {
-    cache->lines[place].used = ++cache->now;
+    cache->used[place] = ++cache->now;
 }
 
 /* The place for a new line: a free way, or that of the line which must go. `pinned` stays. */
@@ -83,7 +84,7 @@ static inline size_t rf_cache_place(const struct rf_cache *cache, uint64_t key, 
     for (size_t at = set; at < set + cache->ways; at++) {
         if (!cache->keys[at])
             return at;
-        if (cache->keys[at] != pinned && (oldest == RF_NOWHERE || cache->lines[at].used < cache->lines[oldest].used))
+        if (cache->keys[at] != pinned && (oldest == RF_NOWHERE || cache->used[at] < cache->used[oldest]))
             oldest = at;
     }
     return oldest;
@@ -93,7 +94,8 @@ static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t k
                                 struct rf_metadata *metadata)
 {
     cache->keys[place] = key;
-    cache->lines[place] = (struct rf_line){ .used = ++cache->now, .metadata = metadata, .state = (uint8_t)state };
+    cache->used[place] = ++cache->now;
+    cache->lines[place] = (struct rf_line){ .metadata = metadata, .state = (uint8_t)state };
 }
 
 static inline void rf_cache_drop(struct rf_cache *cache, uint64_t key)

@@ -55,7 +55,7 @@ static void take_out(struct rf_radish *radish, uint32_t core, const struct piece
 static void drain(struct rf_radish *radish, uint32_t core)
 {
     if (RF_HOLDS(radish->broken, DRAIN))
-        rf_software_drain(radish, core, 0);
+        rf_software_drain(radish, core);
 }
 
 static void forget(struct rf_radish *radish, const struct piece *piece)
@@ -115,7 +115,8 @@ void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uin
         clear_piece(radish, core, &piece, addr, end, freed);
         at += piece.length;
     }
-    rf_software_drain(radish, core, (uint32_t)radish->config->buffer_lines);
+    if (radish->software.waiting > radish->config->buffer_lines)
+        rf_software_drain(radish, core);
 }
 
 /* What one history says of the source becomes what its slot did to the destination. `length` bytes lie in one record on either side;
@@ -196,5 +197,6 @@ void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint
         copy_piece(radish, core, from + offset, to + offset, length);
         done += length;
     }
-    rf_software_drain(radish, core, (uint32_t)radish->config->buffer_lines);
+    if (radish->software.waiting > radish->config->buffer_lines)
+        rf_software_drain(radish, core);
 }

@@ -10,6 +10,7 @@ static void cache_init(struct rf_cache *cache, uint64_t bytes, uint64_t ways, ui
     cache->ways = (uint32_t)ways;
     cache->mask = bytes / (ways * line) - 1;
     cache->keys = rf_zeroed(lines, sizeof *cache->keys);
+    cache->used = rf_zeroed(lines, sizeof *cache->used);
     cache->lines = rf_zeroed(lines, sizeof *cache->lines);
     cache->now = 0;
 }
@@ -17,6 +18,7 @@ static void cache_init(struct rf_cache *cache, uint64_t bytes, uint64_t ways, ui
 static void cache_free(struct rf_cache *cache)
 {
     free(cache->keys);
+    free(cache->used);
     free(cache->lines);
 }
 
@@ -89,11 +91,11 @@ static void fill_private(struct rf_machine *machine, uint32_t core, uint64_t key
     size_t at = rf_cache_place(l2, key, 0);
     uint64_t victim = l2->keys[at];
     if (victim) {
-        size_t below = rf_cache_find(llc, victim);
         rf_cache_drop(&machine->l1[core], victim);
-        llc->lines[below].sharers &= ~(UINT64_C(1) << core);
+        llc->lines[l2->lines[at].below].sharers &= ~(UINT64_C(1) << core);
     }
     rf_cache_put(l2, at, key, state, metadata);
+    l2->lines[at].below = place;
     fill_l1(machine, core, key, state, metadata);
     llc->lines[place].sharers |= UINT64_C(1) << core;
     rf_cache_touch(llc, place);

@@ -18,11 +18,12 @@ static size_t line_size(const struct rf_radish *radish)
 
 void rf_set_clock(struct rf_radish *radish, struct rf_metadata *line, uint8_t *cell, uint32_t clock)
 {
-    uint32_t *references = radish->contexts[line->slot]->clocks.references;
+    struct rf_context *context = radish->contexts[line->slot];
     if (*cell == clock)
         return;
-    references[*cell]--;
-    references[clock]++; /* of clock 0 nobody asks */
+    context->clocks.references[*cell]--;
+    context->clocks.references[clock]++; /* of clock 0 nobody asks */
+    context->used[line->place] |= UINT64_C(1) << clock;
     *cell = (uint8_t)clock;
 }
 
@@ -32,10 +33,11 @@ static void link_line(struct rf_radish *radish, struct rf_metadata *line)
     struct rf_context *context = context_of(radish, line->slot);
     line->next = (struct rf_metadata *)(uintptr_t)*first;
     *first = (uint64_t)(uintptr_t)line;
-    line->older = context->lines;
-    if (line->older)
-        line->older->newer = line;
-    context->lines = line;
+    context->lines = rf_grow(radish->memory, context->lines, &context->cap, context->count + 1, sizeof line);
+    context->used = rf_grow(radish->memory, context->used, &context->used_cap, context->count + 1, sizeof *context->used);
+    context->lines[context->count] = line;
+    context->used[context->count] = 0;
+    line->place = context->count++;
 }
 
 static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
@@ -51,29 +53,28 @@ static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
             before = before->next;
         before->next = line->next;
     }
-    if (line->older)
-        line->older->newer = line->newer;
-    if (line->newer)
-        line->newer->older = line->older;
-    else
-        radish->contexts[line->slot]->lines = line->older;
+    struct rf_context *context = radish->contexts[line->slot];
+    struct rf_metadata *last = context->lines[--context->count];
+    context->lines[line->place] = last;
+    context->used[line->place] = context->used[last->place];
+    last->place = line->place;
 }
 
 /* Figure 3.4. The broadcast hides behind the miss that caused the eviction. True: the line had clocks. */
 static bool downgrade_statuses(struct rf_radish *radish, struct rf_metadata *line)
 {
     const uint8_t *reads = rf_reads(radish, line), *writes = rf_writes(radish, line);
-    bool clocks = false;
-    for (uint32_t cell = 0; cell < radish->cells; cell++) {
-        uint8_t lost = 0;
-        if (reads[cell] && RF_HOLDS(radish->broken, EVICT_READS))
-            lost |= RF_ALL_LAST_READS;
-        if (writes[cell] && RF_HOLDS(radish->broken, EVICT_WRITE))
-            lost |= RF_LAST_WRITE;
-        clocks |= reads[cell] || writes[cell];
-        for (struct rf_metadata *other = rf_lines_of(radish, line->number); lost && other; other = other->next)
-            if (other != line)
-                rf_statuses(radish, other)[cell] &= (uint8_t)~lost;
+    bool clocks = false, keep_reads = !RF_HOLDS(radish->broken, EVICT_READS), keep_write = !RF_HOLDS(radish->broken, EVICT_WRITE);
+    for (uint32_t i = 0; i < 2 * radish->cells; i++) /* reads, then writes */
+        clocks |= reads[i] != 0;
+    for (struct rf_metadata *other = clocks ? rf_lines_of(radish, line->number) : NULL; other; other = other->next) {
+        uint8_t *statuses = rf_statuses(radish, other);
+        for (uint32_t cell = 0; other != line && cell < radish->cells; cell++) {
+            if (reads[cell] && !keep_reads)
+                statuses[cell] &= (uint8_t)~RF_ALL_LAST_READS;
+            if (writes[cell] && !keep_write)
+                statuses[cell] &= (uint8_t)~RF_LAST_WRITE;
+        }
     }
     radish->machine.traffic.broadcasts += clocks;
     return clocks;
@@ -83,11 +84,11 @@ static bool downgrade_statuses(struct rf_radish *radish, struct rf_metadata *lin
 static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool persist)
 {
     radish->machine.traffic.metadata_evictions++;
-    if (downgrade_statuses(radish, line) && persist)
-        rf_software_evicted(radish, line);
-    for (uint32_t cell = 0; cell < radish->cells; cell++) {
-        rf_set_clock(radish, line, &rf_reads(radish, line)[cell], 0);
-        rf_set_clock(radish, line, &rf_writes(radish, line)[cell], 0);
+    if (downgrade_statuses(radish, line)) {
+        if (persist)
+            rf_software_evicted(radish, line);
+        for (uint32_t i = 0; i < 2 * radish->cells; i++)
+            rf_set_clock(radish, line, &rf_reads(radish, line)[i], 0);
     }
     unlink_line(radish, line);
     rf_free(radish->memory, line, line_size(radish));
@@ -107,8 +108,8 @@ void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool pers
 static void flush_slot(struct rf_radish *radish, uint32_t slot)
 {
     struct rf_context *context = context_of(radish, slot);
-    while (context->lines) {
-        rf_evict_line(radish, context->lines, true);
+    while (context->count) {
+        rf_evict_line(radish, context->lines[context->count - 1], true);
         radish->counts.flushed_lines++;
     }
 }
@@ -356,7 +357,47 @@ static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, s
     return worst;
 }
 
-/* A clock for now. Before the line is fetched, since it may flush all lines of the thread. */
+/* The quarter of the clocks that fewest cells refer to: what is evicted then is little, and enough epochs can follow. */
+static uint64_t clocks_to_free(const struct rf_clock_table *table, uint32_t limit)
+{
+    uint64_t chosen = 0;
+    for (uint32_t wanted = (limit - 1) / 4 ? (limit - 1) / 4 : 1; wanted; wanted--) {
+        uint32_t least = 0;
+        for (uint32_t clock = 1; clock < limit; clock++)
+            if (!(chosen >> clock & 1) && (!least || table->references[clock] < table->references[least]))
+                least = clock;
+        chosen |= UINT64_C(1) << least;
+    }
+    return chosen;
+}
+
+static uint64_t clocks_of(struct rf_radish *radish, struct rf_metadata *line)
+{
+    uint64_t clocks = 0;
+    for (uint32_t i = 0; i < 2 * radish->cells; i++) /* reads, then writes */
+        clocks |= UINT64_C(1) << rf_reads(radish, line)[i];
+    return clocks;
+}
+
+/* clock_table.h, 2. */
+static void roll_over(struct rf_radish *radish, uint32_t core)
+{
+    struct rf_context *context = context_of(radish, radish->cores[core].slot);
+    uint64_t chosen = clocks_to_free(&context->clocks, radish->clock_limit);
+    radish->counts.roll_overs++;
+    rf_charge(radish, core, radish->config->enter_cycles);
+    for (uint32_t i = context->count; i--;) { /* from the end, whose line takes the place of one that goes */
+        if (!(context->used[i] & chosen))
+            continue;
+        context->used[i] = clocks_of(radish, context->lines[i]);
+        if (context->used[i] & chosen) {
+            rf_evict_line(radish, context->lines[i], true);
+            radish->counts.flushed_lines++;
+        }
+    }
+}
+
+/* A clock for now. Before the line is fetched, since it may be among those that a roll-over evicts. */
 static void choose_clock(struct rf_radish *radish, uint32_t core)
 {
     const struct rf_radish_core *here = &radish->cores[core];
@@ -368,10 +409,8 @@ static void choose_clock(struct rf_radish *radish, uint32_t core)
     table->current = rf_clock_for(table, now, radish->clock_limit, radish->broken);
     if (table->current)
         return;
-    radish->counts.roll_overs++;
     if (RF_HOLDS(radish->broken, ROLL_OVER)) {
-        flush_slot(radish, here->slot);
-        rf_charge(radish, core, radish->config->enter_cycles);
+        roll_over(radish, core);
         table->current = rf_clock_for(table, now, radish->clock_limit, radish->broken);
     } else {
         table->current = 1;
@@ -417,7 +456,7 @@ void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_a
         }
     }
     if (__builtin_expect(radish->software.waiting > radish->config->buffer_lines, 0))
-        rf_software_drain(radish, core, (uint32_t)radish->config->buffer_lines);
+        rf_software_drain(radish, core);
 }
 
 /* ---- threads ---- */
@@ -442,7 +481,7 @@ void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread 
     struct rf_radish_core *here = &radish->cores[core];
     if (here->thread && radish->config->flush == RF_FLUSH_EAGER && RF_HOLDS(radish->broken, EAGER_FLUSH)) {
         flush_slot(radish, here->slot);
-        rf_software_drain(radish, core, 0);
+        rf_software_drain(radish, core);
     }
     here->thread = thread;
     here->generation = ++radish->generation;

@@ -49,18 +49,20 @@ enum rf_status {
 };
 
 struct rf_metadata {
-    struct rf_metadata *next;          /* another cached line for the same data */
-    struct rf_metadata *newer, *older; /* of the same slot */
-    uint64_t key, number;              /* number: twice that of the data line, plus 1 for its second half */
+    struct rf_metadata *next; /* another cached line for the same data */
+    uint64_t key, number;     /* number: twice that of the data line, plus 1 for its second half */
     uint32_t slot, core, generation;
+    uint32_t place; /* in its context's list */
     bool compact;
     _Alignas(8) uint8_t cells[]; /* clocks of reads, clocks of writes, permissions, statuses; and 8 bytes to read beyond */
 };
 
-/* What is known of a slot's hardware. */
+/* What is known of a slot's hardware: its clocks and its cached lines. */
 struct rf_context {
     struct rf_clock_table clocks;
-    struct rf_metadata *lines; /* the newest */
+    struct rf_metadata **lines;
+    uint64_t *used; /* for each line, a bit for each clock that some cell of it has, or had */
+    uint32_t count, cap, used_cap;
 };
 
 struct rf_radish_core {

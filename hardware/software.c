@@ -121,81 +121,103 @@ static void store(struct rf_radish *radish, uint32_t *place, uint32_t time)
 }
 
 /* One byte of an evicted line. What its status says to be superseded goes first (radish.h, 3.): Table 3.1, last row. */
-static void store_byte(struct rf_radish *radish, const struct rf_evicted *evicted, uint32_t cell, uint32_t byte)
+static void store_byte(struct rf_radish *radish, struct rf_record *record, struct rf_history *own, uint32_t byte,
+                       const struct rf_evicted *evicted, uint32_t cell)
 {
     uint32_t cells = radish->cells, read = evicted->times[cell], write = evicted->times[cells + cell];
     uint32_t status = evicted->times[2 * cells + cell];
     if (!read && !write)
         return;
-    struct rf_record *record = rf_software_make(radish, evicted->number + byte / cells);
-    byte %= cells;
-    if (RF_HOLDS(radish->broken, PERSIST_SUPERSEDES))
-        for (struct rf_history *history = record->histories; history; history = history->next) {
-            if (status & RF_ALL_LAST_READS)
-                history->times[byte] = 0;
-            if (status & RF_LAST_WRITE)
-                history->times[cells + byte] = 0;
-        }
-    struct rf_history *history = rf_software_history(radish, record, evicted->slot);
+    for (struct rf_history *history = record->histories; history && RF_HOLDS(radish->broken, PERSIST_SUPERSEDES);
+         history = history->next) {
+        if (status & RF_ALL_LAST_READS)
+            history->times[byte] = 0;
+        if (status & RF_LAST_WRITE)
+            history->times[cells + byte] = 0;
+    }
     if (RF_HOLDS(radish->broken, PERSIST_READ))
-        store(radish, &history->times[byte], read);
+        store(radish, &own->times[byte], read);
     if (RF_HOLDS(radish->broken, PERSIST_WRITE))
-        store(radish, &history->times[cells + byte], write);
+        store(radish, &own->times[cells + byte], write);
 }
 
-static void handle_eviction(struct rf_radish *radish, uint32_t core)
+/* The bytes of a compact line are in two records, two bytes a cell. */
+static void store_line(struct rf_radish *radish, const struct rf_evicted *evicted)
+{
+    uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1;
+    for (uint32_t half = 0; half < halves; half++) {
+        struct rf_record *record = rf_software_make(radish, evicted->number + half);
+        struct rf_history *own = rf_software_history(radish, record, evicted->slot);
+        for (uint32_t byte = 0; byte < cells; byte++)
+            store_byte(radish, record, own, byte, evicted, (half * cells + byte) / halves);
+        if (!rf_lines_of(radish, evicted->number))
+            record->cached = false;
+    }
+}
+
+static void handle_eviction(struct rf_radish *radish, uint32_t runner)
 {
     struct rf_software *software = &radish->software;
     struct rf_evicted *evicted = software->first;
-    uint32_t cells = radish->cells, runner = rf_software_core(radish, core), halves = evicted->compact ? 2 : 1;
+    uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1;
     software->first = evicted->next;
     if (!software->first)
         software->last = NULL;
     software->waiting--;
-    software->eviction_calls++;
-    for (uint32_t cell = 0; cell < cells; cell++)
-        for (uint32_t i = 0; i < halves; i++)
-            store_byte(radish, evicted, cell, cell * halves + i);
-    spend(radish, runner, radish->config->enter_cycles + cells * radish->config->entry_cycles);
-    for (uint32_t half = 0; half < halves; half++) {
-        struct rf_record *record = rf_software_record(radish, evicted->number + half);
-        if (record && !rf_lines_of(radish, evicted->number))
-            record->cached = false;
+    software->evicted_lines++;
+    store_line(radish, evicted);
+    spend(radish, runner, cells * radish->config->entry_cycles);
+    for (uint32_t half = 0; half < halves; half++)
         rf_software_touch(radish, runner, evicted->number + half, true);
-    }
     rf_free(radish->memory, evicted, sizeof *evicted + 3 * cells * sizeof evicted->times[0]);
 }
 
 /* The handler's own accesses may evict metadata; but they bring in none, so this ends. */
-void rf_software_drain(struct rf_radish *radish, uint32_t core, uint32_t most)
+void rf_software_drain(struct rf_radish *radish, uint32_t core)
 {
-    while (radish->software.waiting > most)
-        handle_eviction(radish, core);
+    uint32_t runner = rf_software_core(radish, core);
+    if (radish->software.waiting)
+        spend(radish, runner, radish->config->enter_cycles);
+    while (radish->software.waiting)
+        handle_eviction(radish, runner);
 }
 
 /* ---- checks ---- */
 
-/* One cell, and what is known of it: the lines of hardware, the histories of software, the thread that asks. */
+/* A line that is checked, and what is known of one of its cells: the lines of hardware, the histories of software. */
 struct view {
     struct rf_radish *radish;
     struct rf_metadata *first, *own;
-    uint32_t core, cell;
-    uint32_t byte; /* in the histories */
+    uint32_t core;
+    struct rf_record *records[2];
+    struct rf_history *owns[2]; /* the thread's in them; NULL: none */
+    /* the cell */
+    uint32_t cell, byte; /* byte: in the histories */
     struct rf_record *record;
+    struct rf_history *mine;
     uint8_t status;
 };
 
-static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_metadata *own, uint32_t cell)
+static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_metadata *own)
 {
-    uint32_t byte = own->compact ? cell * 2 : cell;
-    return (struct view){ .radish = radish,
-                          .first = rf_lines_of(radish, own->number),
-                          .own = own,
-                          .core = core,
-                          .cell = cell,
-                          .byte = byte % radish->cells,
-                          .record = rf_software_record(radish, own->number + byte / radish->cells),
-                          .status = rf_statuses(radish, own)[cell] };
+    struct view v = { .radish = radish, .first = rf_lines_of(radish, own->number), .own = own, .core = core };
+    for (uint32_t half = 0; half < (own->compact ? 2 : 1); half++) {
+        v.records[half] = rf_software_make(radish, own->number + half);
+        v.owns[half] = v.records[half]->histories;
+        while (v.owns[half] && v.owns[half]->slot != own->slot)
+            v.owns[half] = v.owns[half]->next;
+    }
+    return v;
+}
+
+static void view_cell(struct view *v, uint32_t cell)
+{
+    uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= v->radish->cells;
+    v->cell = cell;
+    v->byte = byte - half * v->radish->cells;
+    v->record = v->records[half];
+    v->mine = v->owns[half];
+    v->status = rf_statuses(v->radish, v->own)[cell];
 }
 
 /* C_t(slot): the whole vector clock, which software merges from its own and the core's. */
@@ -224,7 +246,7 @@ static bool late(const struct view *v, bool writes)
         return false;
     if (writes ? !RF_HOLDS(radish->broken, SOFTWARE_CHECKS_WRITES) : !RF_HOLDS(radish->broken, SOFTWARE_CHECKS_READS))
         return false;
-    for (struct rf_history *history = v->record ? v->record->histories : NULL; history; history = history->next)
+    for (struct rf_history *history = v->record->histories; history; history = history->next)
         if (history->times[v->byte + (writes ? radish->cells : 0)] > known_time(radish, v->core, history->slot))
             return true;
     return false;
@@ -236,10 +258,7 @@ static void import(const struct view *v, bool writes)
     struct rf_radish *radish = v->radish;
     uint8_t *clock = (writes ? rf_writes(radish, v->own) : rf_reads(radish, v->own)) + v->cell;
     struct rf_clock_table *table = &radish->contexts[v->own->slot]->clocks;
-    struct rf_history *history = v->record->histories;
-    while (history && history->slot != v->own->slot)
-        history = history->next;
-    uint32_t time = history ? history->times[v->byte + (writes ? radish->cells : 0)] : 0;
+    uint32_t time = v->mine ? v->mine->times[v->byte + (writes ? radish->cells : 0)] : 0;
     if (time && time > rf_time_of(radish, v->own, *clock) && RF_HOLDS(radish->broken, IMPORT)) {
         uint32_t new = rf_clock_for(table, time, radish->clock_limit, radish->broken);
         if (new)
@@ -283,18 +302,24 @@ static void fill_cell(struct view *v)
     struct rf_radish *radish = v->radish;
     uint8_t status = v->status;
     bool late_write = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION) && late(v, true);
-    if (v->record && !(status & RF_ALL_LAST_READS))
+    if (!(status & RF_ALL_LAST_READS))
         import(v, false);
-    if (v->record && !(status & RF_LAST_WRITE))
+    if (!(status & RF_LAST_WRITE))
         import(v, true);
-    if (!v->record || in_hardware(v, false))
+    if (in_hardware(v, false))
         status |= RF_ALL_LAST_READS;
-    if (!v->record || in_hardware(v, true))
+    if (in_hardware(v, true))
         status |= RF_LAST_WRITE;
     for (struct rf_metadata *line = v->first; line; line = line->next)
         rf_statuses(radish, line)[v->cell] = status;
     bool own = (status == RF_EVERYTHING || !RF_HOLDS(radish->broken, SOFTWARE_PERMISSION)) && history_is_own(v);
     rf_permissions(radish, v->own)[v->cell] = late_write ? RF_PERMIT_NONE : own ? RF_PERMIT_WRITE : RF_PERMIT_READ;
+}
+
+/* The first access to a line of memory: there is no history at all. */
+static bool is_untouched(const struct view *v, uint32_t halves)
+{
+    return !v->records[0]->histories && (halves == 1 || !v->records[1]->histories) && v->first == v->own && !v->own->next;
 }
 
 /* Lines of threads that run no more, at least not there, give their clocks up (3.2.6, lazy flushing). */
@@ -322,22 +347,29 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
     if (record && record->cached && RF_HOLDS(radish->broken, FLUSH_STALE))
         flush_strangers(radish, own->number);
     if (RF_HOLDS(radish->broken, DRAIN))
-        rf_software_drain(radish, core, 0);
+        rf_software_drain(radish, core);
     radish->machine.pinned = 0;
 
+    struct view v = view_of(radish, core, own);
+    uint64_t clocks = 0;
     for (uint32_t i = cell; i < cell + count; i++) {
-        struct view v = view_of(radish, core, own, i);
+        view_cell(&v, i);
         if (late(&v, true) || (access->write && late(&v, false)))
             rf_report_cell(radish, own, i, access);
     }
-    uint64_t clocks = 0;
-    for (uint32_t i = 0; i < radish->cells; i++) {
-        struct view v = view_of(radish, core, own, i);
-        fill_cell(&v);
-        for (struct rf_history *history = v.record ? v.record->histories : NULL; history; history = history->next)
-            clocks++;
+    if (is_untouched(&v, halves)) { /* what the loop below comes to */
+        memset(rf_statuses(radish, own), RF_EVERYTHING, radish->cells);
+        memset(rf_permissions(radish, own), RF_PERMIT_WRITE, radish->cells);
+    } else {
+        for (uint32_t i = 0; i < radish->cells; i++) {
+            view_cell(&v, i);
+            fill_cell(&v);
+        }
+    }
+    for (uint32_t half = 0; half < halves; half++) {
+        v.records[half]->cached = true;
+        for (struct rf_history *history = v.records[half]->histories; history; history = history->next)
+            clocks += radish->cells / halves;
     }
     spend(radish, runner, (radish->cells + clocks) * radish->config->entry_cycles);
-    for (uint32_t half = 0; half < halves; half++)
-        rf_software_make(radish, own->number + half)->cached = true;
 }

@@ -3,7 +3,8 @@
  * 1. The variable map goes from a metadata line's number, and so from physical addresses, to the times of each thread's last read
  *    and last write of each byte there. Its format is software's own: times, not clocks.
  * 2. An evicted line waits in the buffer in the order of evictions; its clocks have become times. Whoever looks at the variable
- *    map empties the buffer first. More than buffer_lines never wait beyond the end of an access.
+ *    map empties the buffer first. More than buffer_lines never wait beyond the end of an access: then the handler is called, once,
+ *    for all of them.
  * 3. `cached`: hardware may be newer ("potentially stale"). It is set when a check brings a line into hardware, and cleared when an
  *    eviction leaves none there.
  *
@@ -49,7 +50,7 @@ struct rf_software {
     struct rf_evicted *first, *last;
     uint32_t waiting;
     uint64_t places; /* given to histories and records */
-    uint64_t check_calls, eviction_calls, cycles;
+    uint64_t check_calls, evicted_lines, cycles;
 };
 
 /* Its physical memory begins at this line; nothing there has metadata. */
@@ -59,8 +60,8 @@ void rf_software_init(struct rf_radish *radish);
 
 /* From hardware: a line with clocks has left the caches. */
 void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line);
-/* The eviction handler, until no more than `most` lines wait. `core` is the one that waits for it. */
-void rf_software_drain(struct rf_radish *radish, uint32_t core, uint32_t most);
+/* The eviction handler, until no line waits. `core` is the one that waits for it. */
+void rf_software_drain(struct rf_radish *radish, uint32_t core);
 /* The check handler: reports races of cells [cell, cell + count), and fills the whole line. The caller records the access. */
 void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell, uint32_t count,
                        const struct rf_access *access);

@@ -143,7 +143,7 @@ static inline void table_step(struct table *t, size_t row)
     case 6:
     case 7:
         rf_evict_line(&t->radish, table_line(t, (uint32_t)row - 6), true);
-        rf_software_drain(&t->radish, 0, 0);
+        rf_software_drain(&t->radish, 0);
         break;
     default:
         break;

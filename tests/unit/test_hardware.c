@@ -232,7 +232,8 @@ static void clocks_roll_over(void **state)
     for (int i = 0; i < 100; i++)
         end += sprintf(end, "1|acq(l)\n1|w(0x%x:8)\n1|rel(l)\n", 0x1000 + 64 * i);
     simulate(text, "");
-    assert_int_equal(sim.radish.counts.roll_overs, 1); /* 63 times fit */
+    assert_int_equal(sim.radish.counts.roll_overs, 3); /* 63 times fit; then 15 go at a time */
+    assert_int_equal(sim.radish.counts.flushed_lines, 45);
     expect_checks(0, 0, 100, 0);
     /* As long as no cell refers to a time it may go. */
     for (end = text; end < text + 7000;)
