@@ -63,6 +63,7 @@ static struct rf_cache *make_cache(struct rf_self *self)
     if (self->heap == RF_ENDED || !rf_central_take(rf_class_of(sizeof(struct rf_cache)), &block, 1))
         return NULL;
     struct rf_cache *cache = (struct rf_cache *)block;
+    rf_not_fresh(rf_span_in_segment(block), block);
     cache->bytes = 0;
     for (unsigned class = 0; class < RF_HEAP_CLASSES; class++)
         row_of(cache, class)[0] = 0;
@@ -183,12 +184,12 @@ static inline struct rf_self *teller(void)
     return self && !self->inside ? self : NULL;
 }
 
-static void tell_taken(struct rf_self *self, uintptr_t block, size_t usable, size_t size, uintptr_t pc)
+/* What libc allocates inside the guest may be handed to the program: the past of its block must go then too. */
+static inline void tell_taken(struct rf_self *self, uintptr_t block, size_t usable, size_t size, uintptr_t pc)
 {
-    if (!self)
-        return;
     rf_range_clear(block, usable);
-    rf_range_write((void *)block, size < RF_FIRST_WRITE ? size : RF_FIRST_WRITE, pc);
+    if (self)
+        rf_range_write((void *)block, size < RF_FIRST_WRITE ? size : RF_FIRST_WRITE, pc);
 }
 
 static __attribute__((noinline)) void *allocate_single(struct rf_self *self, size_t size, size_t align, bool zero, uintptr_t pc)
@@ -303,26 +304,20 @@ void rf_heap_release(void *address, uintptr_t pc)
 /* To the detector a block that grows or shrinks where it is has been freed and allocated. */
 static void tell_resized(struct rf_self *self, struct rf_span *span, uintptr_t block, size_t was, size_t size, uintptr_t pc)
 {
-    if (self) {
+    if (self)
         tell_freed(block, was, pc);
-        tell_taken(self, block, span->block ? span->block : span->length, size, pc);
-    }
+    tell_taken(self, block, span->block ? span->block : span->length, size, pc);
 }
 
 static bool resize_in_place(struct rf_self *self, struct rf_span *span, uint64_t *side, uintptr_t *block, size_t size, uintptr_t pc)
 {
-    size_t was = size_of(span, *side);
-    uint32_t note = self ? rf_note_here(pc, 0, size) : 0, thread = self ? self->number : 0;
-    if (span->block) {
-        if (size > RF_HEAP_SMALL || rf_class_of(size) != span->class)
-            return false;
-        tell_resized(self, span, *block, was, size, pc);
-        __atomic_store_n(side, side_word(RF_SIDE_TAKEN, note, thread, span->block - size), __ATOMIC_RELEASE);
-        return true;
-    }
-    if (size <= RF_HEAP_SMALL || (!span->units && size <= RF_HEAP_MEDIUM))
+    size_t was = size_of(span, *side), slack = 0;
+    if (size <= RF_HEAP_SMALL ? !span->block || rf_class_of(size) != span->class : span->block || (!span->units && size <= RF_HEAP_MEDIUM))
         return false;
-    if (span->units) {
+    if (span->block) {
+        tell_resized(self, span, *block, was, size, pc);
+        slack = span->block - size;
+    } else if (span->units) {
         size_t length = (size + RF_PAGE - 1) & ~(RF_PAGE - 1);
         if (length > span->units * RF_UNIT || length <= (span->units - 1u) * RF_UNIT)
             return false;
@@ -341,8 +336,9 @@ static bool resize_in_place(struct rf_self *self, struct rf_span *span, uint64_t
             return false;
         *block = span->base;
     }
-    span->size = size;
-    __atomic_store_n(side, side_word(RF_SIDE_TAKEN, note, thread, 0), __ATOMIC_RELEASE);
+    span->size = size; /* of a single block; else nobody reads it */
+    uint32_t note = self ? rf_note_here(pc, 0, size) : 0;
+    __atomic_store_n(side, side_word(RF_SIDE_TAKEN, note, self ? self->number : 0, slack), __ATOMIC_RELEASE);
     return true;
 }
 

@@ -22,6 +22,7 @@ static struct rf_arena *choose_arena(unsigned class)
 
 static void wait_pending(struct rf_arena *arena, uintptr_t block)
 {
+    rf_not_fresh(rf_span_of(block), block);
     void *head = __atomic_load_n(&arena->pending, __ATOMIC_RELAXED);
     do
         *(void **)block = head;
@@ -122,7 +123,7 @@ unsigned rf_central_take(unsigned class, uintptr_t *out, unsigned want)
     return got;
 }
 
-/* Under the class's lock. One empty span is kept, so that a program that takes and gives one block does not take and give a span. */
+/* Under the class's lock. The last span of a small class stays even if it is empty: laying out its many sides takes long. */
 static void give_block(struct rf_arena *arena, struct rf_central *central, struct rf_span *span, uintptr_t block)
 {
     uint32_t index = rf_index_in(span, block);
@@ -131,7 +132,7 @@ static void give_block(struct rf_arena *arena, struct rf_central *central, struc
         span->hint = index / 64;
     if (span->used-- == span->count)
         link_span(central, span);
-    if (!span->used && (span->next || span->previous)) {
+    if (!span->used && (span->class >= 16 || span->next || span->previous)) {
         unlink_span(central, span);
         rf_run_give(arena, span);
     }

@@ -167,6 +167,14 @@ static inline uint32_t rf_index_in(const struct rf_span *span, uintptr_t addr)
     return (uint32_t)((addr - span->base) * span->reciprocal >> 40); /* 0 for a single block: its reciprocal is 0 */
 }
 
+/* A free block that was never handed out is not zero any more. */
+static inline void rf_not_fresh(struct rf_span *span, uintptr_t block)
+{
+    uint64_t *side = &span->side[rf_index_in(span, block)];
+    if (!*side)
+        *side = RF_SIDE_STALE;
+}
+
 /* heap_central.c: blocks of classes, all that no thread's cache has. `out` receives up to `want` blocks; how many is returned, 0: no
  * memory. Given back, the blocks may be of several classes and arenas. */
 unsigned rf_central_take(unsigned class, uintptr_t *out, unsigned want);

@@ -4,6 +4,7 @@
  * 2. operator new that fails calls the program's new handler, as the standard says; if there is none, libstdc++'s own operator new
  *    is asked for a size that cannot be: it throws std::bad_alloc, which we, being C, cannot.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -213,10 +214,15 @@ RF_DOOR(int, malloc_info, (int options, FILE *file))
 }
 
 /* C++. An alignment of 0 is malloc's. */
+static void (*new_handler(void))(void)
+{
+    void (*(*get)(void))(void) = (void (*(*)(void))(void))dlsym(RTLD_DEFAULT, "_ZSt15get_new_handlerv");
+    return get ? get() : NULL;
+}
+
 static bool handle_failure(void)
 {
-    void (*(*get)(void))(void) = (void (*(*)(void))(void))rf_find_real("_ZSt15get_new_handlerv");
-    void (*handler)(void) = get ? get() : NULL;
+    void (*handler)(void) = new_handler();
     if (handler)
         handler();
     return handler;
@@ -224,7 +230,7 @@ static bool handle_failure(void)
 
 static __attribute__((noinline)) void *throw_bad_alloc(size_t size)
 {
-    void *(*new)(size_t) = (void *(*)(size_t))rf_find_real("_Znwm");
+    void *(*new)(size_t) = (void *(*)(size_t))dlsym(RTLD_NEXT, "_Znwm");
     if (!new)
         rf_die("operator new: no memory for %zu bytes, and no C++ library to throw std::bad_alloc", size);
     return new (SIZE_MAX / 2 + 1); /* its malloc is ours: it fails */
@@ -246,8 +252,7 @@ static __attribute__((noinline)) void *throw_bad_alloc(size_t size)
  * throwing operator, ours, and catches. */
 static void *fail_nothrow(const char *name, size_t size, size_t align, const void *tag)
 {
-    void (*(*get)(void))(void) = (void (*(*)(void))(void))rf_find_real("_ZSt15get_new_handlerv");
-    void *real = get && get() ? rf_find_real(name) : NULL;
+    void *real = new_handler() ? dlsym(RTLD_NEXT, name) : NULL;
     if (!real)
         return NULL;
     return align ? ((void *(*)(size_t, size_t, const void *))real)(size, align, tag)
