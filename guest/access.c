@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "guest/annotations.h"
+#include "guest/atomics.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/objects.h"
@@ -95,9 +97,12 @@ static void after(struct rf_self *self, uintptr_t addr, size_t size, const struc
         uint32_t slot = rf_moment_slot(step->race), note = rf_moment_note(step->race);
         struct rf_report_side now = { addr, size, rf_moment_note(step->now), self->number, false };
         struct rf_report_side before = { addr, rf_note_size(note), note, rf_thread_of(slot, rf_moment_time(step->race)), true };
-        self->inside++;
-        rf_report_race(&now, &before);
-        self->inside--;
+        bool deferred = (step->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &now, &before, slot, rf_moment_time(step->race));
+        if (!deferred && !rf_benign(addr, size)) {
+            self->inside++;
+            rf_report_race(&now, &before);
+            self->inside--;
+        }
     }
     if (self->wants_sweep)
         rf_sweep(self);

@@ -34,6 +34,7 @@
  */
 #include "guest/atomics.h"
 
+#include "guest/annotations.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
 #include "guest/options.h"
@@ -267,8 +268,12 @@ void rf_atomic_settle(struct rf_atomic *op)
     unsigned count = fences->deferred;
     fences->deferred = 0; /* a report may call the user, who may come here */
     for (unsigned i = 0; i < count; i++)
-        if (fences->races[i].time > rf_clock_get(&op->self->thread.clock, fences->races[i].slot))
+        if (fences->races[i].time > rf_clock_get(&op->self->thread.clock, fences->races[i].slot) &&
+            !rf_benign(fences->races[i].now.addr, fences->races[i].now.size)) {
+            op->self->inside++;
             rf_report_race(&fences->races[i].now, &fences->races[i].before);
+            op->self->inside--;
+        }
 }
 
 RF_EXPORT void __tsan_atomic_thread_fence(int order);
