@@ -125,3 +125,13 @@ uint64_t rf_guest_bytes(void)
 {
     return __atomic_load_n(&pool.bytes, __ATOMIC_RELAXED);
 }
+
+void rf_memory_fork_before(void)
+{
+    rf_spin_lock(&pool.lock);
+}
+
+void rf_memory_fork_after(void)
+{
+    rf_spin_unlock(&pool.lock);
+}

@@ -22,4 +22,8 @@ void rf_memory_donate(struct rf_memory *memory); /* the thread ends: all it had 
 
 uint64_t rf_guest_bytes(void); /* what the guest has in use, words not counted */
 
+/* fork: a thread that is just becoming known takes blocks without being busy. */
+void rf_memory_fork_before(void);
+void rf_memory_fork_after(void);
+
 #endif

@@ -5,6 +5,10 @@
  * 2. Its fields are read and written only between rf_object_lock() and rf_object_unlock(), which also make the thread busy
  *    (guest/self.h). The lock is a spin lock that yields; nothing that blocks is done under it.
  * 3. The rules of happens-before are those of core/order.h, applied to `sync`.
+ * 4. The arrays of `sync`'s clocks come from rf_clock_room() (guest/threads.h) and no other place: whoever lets one grow makes room
+ *    first.
+ * 5. The memory of an object is used again only for objects: who still has a pointer to one that was forgotten finds, under its lock,
+ *    another address in it, and looks again.
  */
 #ifndef RF_GUEST_OBJECTS_H
 #define RF_GUEST_OBJECTS_H
@@ -14,7 +18,7 @@
 enum rf_object_kind { RF_O_NONE, RF_O_MUTEX, RF_O_RWLOCK, RF_O_SPIN, RF_O_COND, RF_O_BARRIER, RF_O_SEMAPHORE, RF_O_ONCE, RF_O_ATOMIC, RF_O_USER, RF_O_FD };
 
 struct rf_object {
-    uintptr_t addr;
+    uintptr_t addr;        /* 0: forgotten. Written under the page's lock and the object's; read by rf_object_lock() without */
     uint32_t lock;         /* the spin lock */
     uint32_t kind;         /* enum rf_object_kind: what it was used as first */
     struct rf_sync sync;   /* core/order.h: released, readers, last */
@@ -25,7 +29,10 @@ struct rf_object {
     uint32_t last_store;   /* guest/atomics.c: number + 1 of the thread whose store heads the release sequence */
     uint32_t extra;        /* semaphores: tokens; barriers: the round; once: state */
     uint32_t owner_note;   /* where it was locked */
-    struct rf_object *next;
+    uint32_t reading;      /* a lock: how often it is held for reading */
+    uint32_t toucher;      /* a lock: number + 1 of the thread whose use of it was looked at as an access last */
+    struct rf_object *next; /* of those in the same part of the page; written under the page's lock */
+    void *detail;          /* barriers: the round (guest/barrier.c); semaphores: the posts (guest/semaphore.c) */
 };
 
 /* Locked. NULL (and nothing is locked) only if !make and there is none. */
@@ -33,7 +40,11 @@ struct rf_object *rf_object_lock(struct rf_self *self, uintptr_t addr, enum rf_o
 void rf_object_unlock(struct rf_self *self, struct rf_object *object);
 /* Is there one? No lock, may be out of date: for a fast way out. */
 bool rf_object_exists(uintptr_t addr);
+/* The object, not locked: for reports, which take what they find. NULL: none. */
+const struct rf_object *rf_object_look(uintptr_t addr);
 void rf_objects_forget(uintptr_t addr, size_t size); /* called by rf_range_return and rf_range_free */
+/* What is at detail is given back with the object: guest/barrier.c and guest/semaphore.c. */
+void rf_object_detail_end(struct rf_object *object);
 
 /* The four rules on a locked object. */
 void rf_object_acquire(struct rf_self *self, struct rf_object *object);       /* C_t := C_t ⊔ L */
@@ -44,5 +55,8 @@ void rf_object_clear(struct rf_self *self, struct rf_object *object);         /*
 /* The same for an address, in one step; used for everything that is not a lock (conditions, semaphores, descriptors, ...). */
 void rf_acquire(uintptr_t addr, enum rf_object_kind kind);
 void rf_release(uintptr_t addr, enum rf_object_kind kind);
+
+void rf_objects_fork_before(void);
+void rf_objects_fork_after(void);
 
 #endif

@@ -1,0 +1,94 @@
+/* fork().
+ *
+ * 1. The guest's part is done by handlers like those of pthread_atfork(), registered before any other: so its `before` runs after all
+ *    of the program's, which lock and call as they like, and its `after` before all of the program's. That covers every way to
+ *    fork in libc (fork, forkpty, daemon) without an interceptor. _Fork() runs no handlers and has an interceptor.
+ * 2. Before: the world is stopped and every lock of the guest is held. After: they are let go. In the child only the calling thread
+ *    goes on. It is taken to know all that other threads did: the copy of the memory was made at one instant, after which nothing
+ *    they do can be seen.
+ * 3. vfork() is left alone: until the exec the child runs in the parent's memory while the calling thread waits, so for the guest it
+ *    is that thread, and what it writes is seen by the others as that thread's. posix_spawn() runs no code of the program.
+ * 4. A raw clone() that shares no memory leaves the guest of the child with the parent's threads, which it never hears of again: a
+ *    lock that one of them held in that instant stays held. That is the limit; programs that need more call fork().
+ */
+#include "guest/fork.h"
+
+#include <pthread.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "guest/heap.h"
+#include "guest/intercept.h"
+#include "guest/locks.h"
+#include "guest/memory.h"
+#include "guest/objects.h"
+#include "guest/options.h"
+#include "guest/report.h"
+#include "guest/threads.h"
+
+static bool had_threads; /* in a child: its parent had several */
+static RF_TLS struct rf_self *forking; /* between before and after */
+
+bool rf_fork_forbids_threads(void)
+{
+    return had_threads && rf_options.die_after_fork;
+}
+
+static void before(void)
+{
+    struct rf_self *self = rf_started ? rf_self() : NULL;
+    forking = self;
+    if (!self)
+        return;
+    self->inside++;
+    rf_heap_fork_before(); /* first: who has one of the heap's locks may be waiting for the world to go on */
+    rf_world_stop(self);
+    rf_threads_fork_before();
+    rf_objects_fork_before();
+    rf_lock_order_fork_before();
+    rf_locks_fork_before();
+    rf_memory_fork_before();
+}
+
+static void after(bool child)
+{
+    struct rf_self *self = forking;
+    if (!self)
+        return;
+    forking = NULL;
+    if (child)
+        had_threads |= rf_threads_live() > 1;
+    rf_memory_fork_after();
+    rf_locks_fork_after(child);
+    rf_lock_order_fork_after();
+    rf_objects_fork_after();
+    rf_threads_fork_after(self, child);
+    rf_world_go(self);
+    rf_heap_fork_after(child);
+    if (child)
+        rf_report_fork_child();
+    self->inside--;
+}
+
+static void parent_after(void)
+{
+    after(false);
+}
+
+static void child_after(void)
+{
+    after(true);
+}
+
+void rf_fork_begin(void)
+{
+    pthread_atfork(before, parent_after, child_after);
+}
+
+RF_INTERCEPT(pid_t, _Fork, (void))
+{
+    before();
+    pid_t result = RF_REAL(_Fork)();
+    after(result == 0);
+    return result;
+}

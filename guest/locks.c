@@ -1,0 +1,380 @@
+#include "guest/locks.h"
+
+#include "core/lockset.h"
+#include "guest/access.h"
+#include "guest/memory.h"
+#include "guest/options.h"
+#include "guest/report.h"
+#include "guest/spin.h"
+#include "guest/threads.h"
+
+#define CACHE 64u
+
+/* What this file keeps of a thread: self->locking. Nobody else looks at it. */
+struct locking {
+    struct rf_held_now *held;
+    uint32_t count, cap;
+    struct {
+        uint32_t set, member, result; /* set with member is result; member 0 is none */
+    } sets[CACHE];
+    struct {
+        uint32_t set, member, changes; /* that member was wanted with this set held is known to guest/lock_order.c */
+    } told[CACHE];
+};
+
+/* A member of a set: a lock's number and its mode. A lock's number belongs to its address: memory that is used again for another
+ * lock does not make this table grow. */
+static uint32_t sets_lock; /* of the two below */
+static struct rf_locksets sets;
+static struct rf_memory sets_memory;
+
+/* In the child of a fork: locks that other threads of the parent held stay held, by nobody who is there. That is no misuse. */
+static bool forked;
+
+static uint32_t member_of(uint32_t number, bool read)
+{
+    return number * 2 + read;
+}
+
+static void sets_enter(void)
+{
+    rf_spin_lock(&sets_lock);
+    if (!sets.memory) {
+        rf_memory_begin(&sets_memory);
+        rf_locksets_init(&sets, &sets_memory);
+    }
+}
+
+static __attribute__((noinline)) uint32_t number_of(struct rf_object *object)
+{
+    sets_enter();
+    object->lock_number = rf_lock_number(&sets, object->addr);
+    rf_spin_unlock(&sets_lock);
+    return object->lock_number;
+}
+
+uintptr_t rf_lock_address(uint32_t number)
+{
+    bool mine = rf_busy_enter(rf_hot.self);
+    sets_enter();
+    uintptr_t addr = number < sets.lock_count ? (uintptr_t)sets.keys[number] : 0;
+    rf_spin_unlock(&sets_lock);
+    rf_busy_leave(rf_hot.self, mine);
+    return addr;
+}
+
+static uint32_t add(struct locking *locking, uint32_t set, uint32_t member)
+{
+    uint32_t at = (set * 31 + member) % CACHE;
+    if (__builtin_expect(locking->sets[at].set == set && locking->sets[at].member == member, 1))
+        return locking->sets[at].result;
+    sets_enter();
+    uint32_t result = rf_lockset_add(&sets, set, member);
+    rf_spin_unlock(&sets_lock);
+    locking->sets[at].set = set;
+    locking->sets[at].member = member;
+    locking->sets[at].result = result;
+    return result;
+}
+
+static __attribute__((noinline)) void grow(struct rf_self *self)
+{
+    struct locking *locking = self->locking;
+    if (!locking)
+        locking = self->locking = rf_take(sizeof *locking);
+    uint32_t cap = locking->cap ? 2 * locking->cap : 8;
+    struct rf_held_now *held = rf_take(cap * sizeof *held);
+    if (locking->count)
+        memcpy(held, locking->held, locking->count * sizeof *held);
+    rf_give(locking->held, locking->cap * sizeof *held);
+    locking->held = held;
+    locking->cap = cap;
+}
+
+void rf_locks_thread_end(struct rf_self *self)
+{
+    struct locking *locking = self->locking;
+    if (!locking)
+        return;
+    rf_give(locking->held, locking->cap * sizeof *locking->held);
+    rf_give(locking, sizeof *locking);
+    self->locking = NULL;
+}
+
+static struct rf_held_now *find_held(const struct rf_self *self, uint32_t number, bool read)
+{
+    struct locking *locking = self->locking;
+    for (uint32_t i = locking ? locking->count : 0; i-- > 0;)
+        if (locking->held[i].number == number && locking->held[i].read == read)
+            return &locking->held[i];
+    return NULL;
+}
+
+static void hold(struct rf_self *self, uint32_t number, bool read, uint32_t note)
+{
+    struct locking *locking = self->locking;
+    if (__builtin_expect(!locking || locking->count == locking->cap, 0)) {
+        grow(self);
+        locking = self->locking;
+    }
+    /* A second time: for reading, which is allowed; or another thread gave it back behind our back. */
+    if (__builtin_expect(locking->count, 0)) {
+        struct rf_held_now *again = find_held(self, number, read);
+        if (again) {
+            again->times += read;
+            return;
+        }
+    }
+    locking->held[locking->count++] = (struct rf_held_now){ number, read, self->locks, note, 1 };
+    self->locks = add(locking, self->locks, member_of(number, read));
+}
+
+/* false: it was not held. */
+static bool let_go(struct rf_self *self, uint32_t number, bool read)
+{
+    struct rf_held_now *held = find_held(self, number, read);
+    struct locking *locking = self->locking;
+    if (!held)
+        return false;
+    if (--held->times)
+        return true;
+    uint32_t at = (uint32_t)(held - locking->held);
+    self->locks = held->before;
+    locking->count--;
+    for (; at < locking->count; at++) { /* not in the order of locking: those above come down */
+        locking->held[at] = locking->held[at + 1];
+        locking->held[at].before = self->locks;
+        self->locks = add(locking, self->locks, member_of(locking->held[at].number, locking->held[at].read));
+    }
+    return true;
+}
+
+static enum rf_object_kind kind_of(unsigned flags)
+{
+    return flags & RF_L_RW ? RF_O_RWLOCK : flags & RF_L_SPIN ? RF_O_SPIN : RF_O_MUTEX;
+}
+
+/* Misuse, told when nothing is held. The stack is that of now. */
+struct misuse {
+    bool found;
+    enum rf_mutex_bug bug;
+    uint32_t created, taken;
+};
+
+static void found(struct misuse *misuse, enum rf_mutex_bug bug, struct rf_object *object)
+{
+    if (object->flags & RF_L_BROKEN)
+        return;
+    object->flags |= RF_L_BROKEN;
+    *misuse = (struct misuse){ true, bug, object->created, object->owner_note };
+}
+
+static __attribute__((noinline)) void tell(struct rf_self *self, const struct misuse *misuse, uintptr_t addr, uintptr_t pc)
+{
+    bool wanted = misuse->bug == RF_MUTEX_DESTROY_LOCKED ? rf_options.report_destroy_locked : rf_options.report_mutex_bugs;
+    if (!wanted || !misuse->found)
+        return;
+    rf_busy_begin(self);
+    uint32_t note = rf_note_here(pc, 0, 0);
+    rf_busy_end(self);
+    self->inside++;
+    rf_report_mutex(misuse->bug, addr, misuse->created, note, misuse->taken);
+    self->inside--;
+}
+
+void rf_lock_invalid(uintptr_t addr, uintptr_t pc)
+{
+    struct rf_self *self = rf_self();
+    if (self)
+        tell(self, &(struct misuse){ true, RF_MUTEX_INVALID, 0, 0 }, addr, pc);
+}
+
+/* Initialising, destroying and using a lock are accesses, too: a lock that is used while another thread initialises or destroys it
+ * is a race. The first use by each thread in turn is looked at; those that follow add nothing but time. */
+void rf_lock_created(uintptr_t addr, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_self();
+    if (!self)
+        return;
+    rf_objects_forget(addr, 1); /* what was there before is another lock */
+    if (!(flags & RF_L_STATIC))
+        rf_access(addr, 1, RF_A_WRITE, pc);
+    struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
+    object->created = rf_note_here(pc, 0, 0);
+    object->flags |= flags & (RF_L_RECURSIVE | RF_L_STATIC);
+    rf_object_unlock(self, object);
+}
+
+void rf_lock_destroyed(uintptr_t addr, uintptr_t pc)
+{
+    struct rf_self *self = rf_self();
+    struct misuse misuse = { .found = false };
+    if (!self)
+        return;
+    struct rf_object *object = rf_object_lock(self, addr, RF_O_MUTEX, false);
+    if (object) {
+        bool gone = object->flags & RF_L_ROBUST_DEAD || (forked && object->owner != self->number + 1);
+        if ((object->owner || object->reading) && !gone) {
+            found(&misuse, RF_MUTEX_DESTROY_LOCKED, object);
+            if (object->owner == self->number + 1)
+                let_go(self, object->lock_number, false);
+        }
+        rf_object_unlock(self, object);
+    }
+    tell(self, &misuse, addr, pc);
+    rf_access(addr, 1, RF_A_WRITE, pc);
+    rf_objects_forget(addr, 1);
+}
+
+void rf_lock_wanted(uintptr_t addr, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_self();
+    struct locking *locking = self ? self->locking : NULL;
+    if (!locking || !locking->count) /* who holds nothing waits for no circle */
+        return;
+    struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
+    struct misuse misuse = { .found = false };
+    bool read = flags & RF_L_READ, mine = object->owner == self->number + 1;
+    if (mine && !(flags & (RF_L_RECURSIVE | RF_L_CHECKED | RF_L_TRY)) && !(object->flags & RF_L_RECURSIVE))
+        found(&misuse, read ? RF_MUTEX_BAD_READ_LOCK : RF_MUTEX_DOUBLE_LOCK, object);
+    uint32_t number = object->lock_number ? object->lock_number : number_of(object), member = member_of(number, read);
+    uint32_t changes = __atomic_load_n(&rf_lock_order_changes, __ATOMIC_RELAXED), at = (self->locks * 31 + member) % CACHE, note = 0;
+    bool tells = !mine && rf_options.detect_deadlocks && !(flags & RF_L_TRY) && !find_held(self, number, true) &&
+                 (locking->told[at].set != self->locks || locking->told[at].member != member || locking->told[at].changes != changes);
+    if (tells) {
+        note = rf_note_here(pc, 0, 0);
+        locking->told[at].set = self->locks;
+        locking->told[at].member = member;
+        locking->told[at].changes = changes;
+    }
+    rf_object_unlock(self, object);
+    tell(self, &misuse, addr, pc);
+    if (tells)
+        rf_lock_order_wanted(self, locking->held, locking->count, number, read, note);
+}
+
+void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_self();
+    if (!self)
+        return;
+    struct misuse misuse = { .found = false };
+    struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
+    uint32_t me = self->number + 1;
+    bool read = flags & RF_L_READ, again = object->owner == me;
+    if (__builtin_expect(again, 0)) {
+        if (!((flags | object->flags) & RF_L_RECURSIVE))
+            found(&misuse, read ? RF_MUTEX_BAD_READ_LOCK : RF_MUTEX_DOUBLE_LOCK, object);
+        object->depth++;
+    } else if (!read) {
+        object->owner = me; /* whoever was noted before gave it back where the guest does not look, or has died */
+        object->depth = 1;
+        object->flags &= ~(unsigned)RF_L_ROBUST_DEAD;
+    } else {
+        object->reading++;
+    }
+    bool touches = object->toucher != me;
+    if (__builtin_expect(!again, 1)) {
+        if (!self->ignore_sync) {
+            struct rf_sync *sync = &object->sync;
+            if (sync->last != me)
+                rf_clock_room(&self->thread.clock, sync->released.len);
+            if (!read)
+                rf_clock_room(&self->thread.clock, sync->readers.len);
+            rf_order_lock(&self->order, &self->thread, sync, !read);
+        }
+        uint32_t note = __builtin_expect(rf_options.second_deadlock_stack, 0) ? rf_note_here(pc, 0, 0) : 0;
+        object->toucher = me;
+        object->owner_note = note;
+        hold(self, object->lock_number ? object->lock_number : number_of(object), read, note);
+    }
+    rf_object_unlock(self, object);
+    if (__builtin_expect(touches, 0))
+        rf_access(addr, 1, RF_A_ATOMIC, pc);
+    if (__builtin_expect(misuse.found, 0))
+        tell(self, &misuse, addr, pc);
+}
+
+void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_self();
+    if (!self)
+        return;
+    struct misuse misuse = { .found = false };
+    struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
+    uint32_t me = self->number + 1;
+    bool read = flags & RF_L_READ || (flags & RF_L_ANY && object->owner != me && object->reading);
+    if (__builtin_expect(object->owner == me && object->depth > 1, 0)) {
+        object->depth--;
+        rf_object_unlock(self, object);
+        return;
+    }
+    if (__builtin_expect(read ? !object->reading || object->owner : object->owner != me, 0)) {
+        found(&misuse, read && object->owner ? RF_MUTEX_BAD_READ_UNLOCK : RF_MUTEX_BAD_UNLOCK, object);
+        if (read && object->owner == me)
+            read = false;
+    }
+    if (!self->ignore_sync) {
+        rf_clock_room(read ? &object->sync.readers : &object->sync.released, self->thread.clock.len);
+        rf_order_unlock(&self->order, &self->thread, &object->sync, !read);
+        rf_epoch_begin(self);
+    }
+    if (!read)
+        object->owner = object->depth = 0;
+    else if (object->reading)
+        object->reading--;
+    let_go(self, object->lock_number, read);
+    rf_object_unlock(self, object);
+    if (__builtin_expect(misuse.found, 0))
+        tell(self, &misuse, addr, pc);
+}
+
+unsigned rf_locks_of(uint32_t set, struct rf_held_lock *list, unsigned max)
+{
+    bool mine = rf_busy_enter(rf_hot.self);
+    unsigned count = 0;
+    sets_enter();
+    if (set < sets.count)
+        for (; count < sets.sets[set].count && count < max; count++) {
+            uint32_t member = sets.sets[set].locks[count];
+            list[count] = (struct rf_held_lock){ .addr = (uintptr_t)sets.keys[member / 2], .number = member / 2, .read = member & 1 };
+        }
+    rf_spin_unlock(&sets_lock);
+    rf_busy_leave(rf_hot.self, mine);
+    for (unsigned i = 0; i < count; i++) {
+        const struct rf_object *object = rf_object_look(list[i].addr);
+        if (object) { /* not locked: what it says may be a moment old */
+            list[i].created = object->created;
+            list[i].taken = object->owner_note;
+        }
+    }
+    return count;
+}
+
+bool rf_locks_exclude(uint32_t a, uint32_t b)
+{
+    bool excludes = false;
+    sets_enter();
+    const struct rf_lockset_entry *x = &sets.sets[a], *y = &sets.sets[b];
+    for (uint32_t i = 0, j = 0; i < x->count && j < y->count && !excludes;) {
+        if (x->locks[i] / 2 == y->locks[j] / 2)
+            excludes = !(x->locks[i] & 1) || !(y->locks[j] & 1);
+        if (x->locks[i] < y->locks[j])
+            i++;
+        else
+            j++;
+    }
+    rf_spin_unlock(&sets_lock);
+    return excludes;
+}
+
+void rf_locks_fork_before(void)
+{
+    rf_spin_lock(&sets_lock);
+}
+
+void rf_locks_fork_after(bool child)
+{
+    forked |= child;
+    rf_spin_unlock(&sets_lock);
+}

@@ -1,0 +1,387 @@
+/* Where objects are.
+ *
+ * 1. Each 4 KiB page of user addresses has a cell (guest/planes.h). 0: no objects. Even: a list of at most FEW objects. Odd: a
+ *    directory, with a list for each 64 bytes of the page. A directory's memory is used again only for directories.
+ * 2. Cells, directories and lists change only under the page's lock (one of LOCKS, by its number), whose `changes` is odd meanwhile.
+ * 3. Who looks without the lock may run into a list that is being changed. If it finds the address, that is the object or was it a
+ *    moment ago: taking the object's lock and looking at the address again tells. If it finds none and `changes` has moved, it looks
+ *    again. Every pointer met on the way is an object's or NULL (guest/objects.h, 5).
+ * 4. Locks are taken in the order: page, object. Who holds an object's lock takes no page's.
+ */
+#include "guest/objects.h"
+
+#include "guest/locks.h"
+#include "guest/memory.h"
+#include "guest/planes.h"
+#include "guest/spin.h"
+#include "guest/threads.h"
+
+#define FEW 4u
+#define LOCKS 256u
+#define PAGE 4096u
+#define PARTS (PAGE / 64)
+
+struct directory {
+    struct rf_object *parts[PARTS];
+    uint32_t count; /* of objects */
+};
+
+static struct {
+    uint32_t lock, changes;
+    uint64_t pad[7]; /* a line of the cache each */
+} pages[LOCKS];
+
+static uint32_t pool_lock; /* of the two below */
+static struct rf_object *free_objects;
+static struct directory *free_directories;
+
+/* ---- ranges without objects ---- */
+
+/* For each region of 2 MiB whether it ever had an object: so that unmapping a large range looks at few cells. A bit may be set
+ * without need after the addresses wrap around the table; then cells are looked at in vain. */
+#define REGION_BITS 21
+#define REGIONS (1u << 16)
+static uint8_t region_used[REGIONS];
+
+static uint8_t *region_of(uintptr_t addr)
+{
+    uintptr_t region = addr >> REGION_BITS;
+    return &region_used[(region ^ region >> 16) & (REGIONS - 1)];
+}
+
+/* ---- finding ---- */
+
+static inline unsigned page_number(uintptr_t addr)
+{
+    uintptr_t page = addr / PAGE;
+    return (unsigned)(page ^ page >> 8 ^ page >> 16) % LOCKS;
+}
+
+static inline struct rf_object *find(uintptr_t addr)
+{
+    uintptr_t cell = (uintptr_t)__atomic_load_n(rf_object_page(addr), __ATOMIC_ACQUIRE);
+    struct rf_object *object = (struct rf_object *)cell;
+    if (cell & 1)
+        object = __atomic_load_n(&((struct directory *)(cell - 1))->parts[addr / 64 % PARTS], __ATOMIC_ACQUIRE);
+    while (object && __atomic_load_n(&object->addr, __ATOMIC_RELAXED) != addr)
+        object = __atomic_load_n(&object->next, __ATOMIC_ACQUIRE);
+    return object;
+}
+
+/* NULL is certain: at some instant during the call there was none. */
+static struct rf_object *find_surely(uintptr_t addr)
+{
+    uint32_t *changes = &pages[page_number(addr)].changes;
+    for (;;) {
+        uint32_t before = __atomic_load_n(changes, __ATOMIC_ACQUIRE);
+        struct rf_object *object = find(addr);
+        if (object)
+            return object;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (!(before & 1) && __atomic_load_n(changes, __ATOMIC_RELAXED) == before)
+            return NULL;
+        __builtin_ia32_pause();
+    }
+}
+
+bool rf_object_exists(uintptr_t addr)
+{
+    return __atomic_load_n(rf_object_page(addr), __ATOMIC_ACQUIRE) && find_surely(addr);
+}
+
+const struct rf_object *rf_object_look(uintptr_t addr)
+{
+    return __atomic_load_n(rf_object_page(addr), __ATOMIC_ACQUIRE) ? find_surely(addr) : NULL;
+}
+
+/* ---- changing, under the page's lock ---- */
+
+static void change_begin(unsigned page)
+{
+    rf_spin_lock(&pages[page].lock);
+    __atomic_store_n(&pages[page].changes, pages[page].changes + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void change_end(unsigned page)
+{
+    __atomic_store_n(&pages[page].changes, pages[page].changes + 1, __ATOMIC_RELEASE);
+    rf_spin_unlock(&pages[page].lock);
+}
+
+static struct rf_object *object_new(void)
+{
+    rf_spin_lock(&pool_lock);
+    struct rf_object *object = free_objects;
+    if (object)
+        free_objects = object->detail;
+    rf_spin_unlock(&pool_lock);
+    if (!object)
+        return rf_take(sizeof *object); /* never given back: invariant 5 */
+    return object;
+}
+
+static void object_give(struct rf_object *object)
+{
+    rf_spin_lock(&pool_lock);
+    object->detail = free_objects;
+    free_objects = object;
+    rf_spin_unlock(&pool_lock);
+}
+
+/* Directories that are free hang together by a word of its own: who still reads the parts must find objects or NULL there. */
+struct free_directory {
+    struct directory directory;
+    struct directory *next;
+};
+
+static struct directory *directory_new(void)
+{
+    rf_spin_lock(&pool_lock);
+    struct directory *directory = free_directories;
+    if (directory)
+        free_directories = ((struct free_directory *)directory)->next;
+    rf_spin_unlock(&pool_lock);
+    return directory ? directory : rf_take(sizeof(struct free_directory));
+}
+
+static void directory_give(struct directory *directory)
+{
+    rf_spin_lock(&pool_lock);
+    ((struct free_directory *)directory)->next = free_directories;
+    free_directories = directory;
+    rf_spin_unlock(&pool_lock);
+}
+
+static void push(struct rf_object **list, struct rf_object *object)
+{
+    __atomic_store_n(&object->next, *list, __ATOMIC_RELAXED);
+    __atomic_store_n(list, object, __ATOMIC_RELEASE);
+}
+
+static struct directory *make_directory(void **cell)
+{
+    struct directory *directory = directory_new();
+    for (struct rf_object *object = *cell, *next; object; object = next) {
+        next = object->next;
+        push(&directory->parts[object->addr / 64 % PARTS], object);
+        directory->count++;
+    }
+    __atomic_store_n(cell, (void *)((uintptr_t)directory | 1), __ATOMIC_RELEASE);
+    return directory;
+}
+
+static void insert(struct rf_object *object)
+{
+    void **cell = rf_object_page(object->addr);
+    struct directory *directory = NULL;
+    if ((uintptr_t)*cell & 1) {
+        directory = (struct directory *)((uintptr_t)*cell - 1);
+    } else {
+        unsigned count = 0;
+        for (struct rf_object *o = *cell; o; o = o->next)
+            count++;
+        if (count >= FEW)
+            directory = make_directory(cell);
+    }
+    if (directory)
+        directory->count++;
+    push(directory ? &directory->parts[object->addr / 64 % PARTS] : (struct rf_object **)cell, object);
+    *region_of(object->addr) = 1;
+}
+
+/* Takes those in [from, to) out of a list. */
+static unsigned take_out(struct rf_object **list, uintptr_t from, uintptr_t to)
+{
+    unsigned count = 0;
+    for (struct rf_object *object; (object = *list);) {
+        if (object->addr < from || object->addr >= to) {
+            list = &object->next;
+            continue;
+        }
+        __atomic_store_n(list, object->next, __ATOMIC_RELEASE);
+        rf_spin_lock(&object->lock); /* whoever is at it finishes; whoever comes later sees that it is gone */
+        if (object->lock_number)
+            rf_lock_order_forget(object->lock_number);
+        rf_object_detail_end(object);
+        rf_clock_give(&object->sync.released);
+        rf_clock_give(&object->sync.readers);
+        /* All is as in new memory, but for the lock, for which others may be waiting, and for next, which others may be reading. */
+        __atomic_store_n(&object->addr, 0, __ATOMIC_RELAXED);
+        object->kind = RF_O_NONE;
+        object->sync.last = 0;
+        object->created = object->lock_number = object->owner = object->depth = object->flags = 0;
+        object->last_store = object->extra = object->owner_note = object->reading = object->toucher = 0;
+        rf_spin_unlock(&object->lock);
+        object_give(object);
+        count++;
+    }
+    return count;
+}
+
+/* [from, to) lies in one page. */
+static void forget_in_page(uintptr_t from, uintptr_t to)
+{
+    void **cell = rf_object_page(from);
+    if (!__atomic_load_n(cell, __ATOMIC_RELAXED))
+        return;
+    unsigned page = page_number(from);
+    change_begin(page);
+    if (!((uintptr_t)*cell & 1)) {
+        take_out((struct rf_object **)cell, from, to);
+    } else {
+        struct directory *directory = (struct directory *)((uintptr_t)*cell - 1);
+        for (unsigned part = from / 64 % PARTS; part <= (to - 1) / 64 % PARTS; part++)
+            directory->count -= take_out(&directory->parts[part], from, to);
+        if (!directory->count) {
+            __atomic_store_n(cell, NULL, __ATOMIC_RELEASE);
+            directory_give(directory);
+        }
+    }
+    change_end(page);
+}
+
+void rf_objects_forget(uintptr_t addr, size_t size)
+{
+    struct rf_self *self = rf_hot.self;
+    uintptr_t end = addr + size;
+    if (size <= PAGE && !__atomic_load_n(rf_object_page(addr), __ATOMIC_RELAXED) &&
+        !__atomic_load_n(rf_object_page(end - 1), __ATOMIC_RELAXED))
+        return;
+    bool mine = rf_busy_enter(self);
+    while (addr < end) {
+        uintptr_t next = (addr | (PAGE - 1)) + 1;
+        if (!*region_of(addr)) {
+            addr = (addr | (((uintptr_t)1 << REGION_BITS) - 1)) + 1;
+            continue;
+        }
+        forget_in_page(addr, next < end ? next : end);
+        addr = next;
+    }
+    rf_busy_leave(self, mine);
+}
+
+/* ---- locking ---- */
+
+static __attribute__((noinline)) struct rf_object *lock_slowly(struct rf_self *self, uintptr_t addr, enum rf_object_kind kind,
+                                                               bool make)
+{
+    for (;;) {
+        struct rf_object *object = find_surely(addr);
+        if (!object) {
+            if (!make) {
+                rf_busy_end(self);
+                return NULL;
+            }
+            unsigned page = page_number(addr);
+            change_begin(page);
+            object = find(addr);
+            if (!object) {
+                object = object_new();
+                rf_spin_lock(&object->lock); /* one that was forgotten may have someone at it who is about to see that */
+                object->kind = kind;
+                object->detail = NULL;
+                __atomic_store_n(&object->addr, addr, __ATOMIC_RELAXED);
+                insert(object);
+                change_end(page);
+                return object;
+            }
+            change_end(page);
+        }
+        rf_spin_lock(&object->lock);
+        if (object->addr == addr)
+            return object;
+        rf_spin_unlock(&object->lock);
+    }
+}
+
+struct rf_object *rf_object_lock(struct rf_self *self, uintptr_t addr, enum rf_object_kind kind, bool make)
+{
+    rf_busy_begin(self);
+    struct rf_object *object = find(addr);
+    if (__builtin_expect(object != NULL, 1)) {
+        if (__builtin_expect(!__atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE), 1)) {
+            if (__builtin_expect(object->addr == addr, 1))
+                return object;
+            rf_spin_unlock(&object->lock);
+        }
+    }
+    return lock_slowly(self, addr, kind, make);
+}
+
+void rf_object_unlock(struct rf_self *self, struct rf_object *object)
+{
+    rf_spin_unlock(&object->lock);
+    rf_busy_end(self);
+}
+
+/* ---- the rules ---- */
+
+void rf_object_acquire(struct rf_self *self, struct rf_object *object)
+{
+    if (object->sync.last == self->thread.index + 1)
+        return;
+    rf_clock_room(&self->thread.clock, object->sync.released.len);
+    rf_order_receive(&self->order, &self->thread, &object->sync);
+}
+
+void rf_object_release(struct rf_self *self, struct rf_object *object)
+{
+    rf_clock_room(&object->sync.released, self->thread.clock.len);
+    rf_order_publish(&self->order, &self->thread, &object->sync);
+    rf_epoch_begin(self);
+}
+
+void rf_object_release_store(struct rf_self *self, struct rf_object *object)
+{
+    rf_clock_room(&object->sync.released, self->thread.clock.len);
+    rf_clock_copy(&object->sync.released, &self->memory, &self->thread.clock);
+    object->sync.last = self->thread.index + 1;
+    rf_epoch_begin(self);
+}
+
+void rf_object_clear(struct rf_self *self, struct rf_object *object)
+{
+    (void)self;
+    rf_clock_clear(&object->sync.released);
+    object->sync.last = 0;
+}
+
+void rf_acquire(uintptr_t addr, enum rf_object_kind kind)
+{
+    struct rf_self *self = rf_self();
+    if (!self || self->ignore_sync || !rf_object_exists(addr))
+        return;
+    struct rf_object *object = rf_object_lock(self, addr, kind, false);
+    if (!object)
+        return;
+    rf_object_acquire(self, object);
+    rf_object_unlock(self, object);
+}
+
+void rf_release(uintptr_t addr, enum rf_object_kind kind)
+{
+    struct rf_self *self = rf_self();
+    if (!self || self->ignore_sync)
+        return;
+    struct rf_object *object = rf_object_lock(self, addr, kind, true);
+    rf_object_release(self, object);
+    rf_object_unlock(self, object);
+}
+
+/* ---- fork ---- */
+
+/* The world is stopped, so nobody holds any but threads that the guest does not know; they hold them for a few instructions. */
+void rf_objects_fork_before(void)
+{
+    for (unsigned i = 0; i < LOCKS; i++)
+        rf_spin_lock(&pages[i].lock);
+    rf_spin_lock(&pool_lock);
+}
+
+void rf_objects_fork_after(void)
+{
+    rf_spin_unlock(&pool_lock);
+    for (unsigned i = 0; i < LOCKS; i++)
+        rf_spin_unlock(&pages[i].lock);
+}

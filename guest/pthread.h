@@ -1,0 +1,40 @@
+/* What the interceptors of pthreads and of C11 share. */
+#ifndef RF_GUEST_PTHREAD_H
+#define RF_GUEST_PTHREAD_H
+
+#include <pthread.h>
+
+#include "guest/intercept.h"
+#include "guest/locks.h"
+
+/* guest/pthread_create.c: the child's record, made by the caller; and what is run in a C11 thread with it as argument. */
+struct rf_self *rf_thread_prepare(struct rf_scope *scope);
+int (*rf_thread_run11(void))(void *);
+
+/* The kind of a mutex, from where libc keeps it. C11's mtx_t is the same thing. */
+static inline unsigned rf_mutex_flags(const pthread_mutex_t *mutex)
+{
+    switch (mutex->__data.__kind & 3) {
+    case PTHREAD_MUTEX_RECURSIVE_NP:
+        return RF_L_RECURSIVE;
+    case PTHREAD_MUTEX_ERRORCHECK_NP:
+        return RF_L_CHECKED;
+    default:
+        return 0;
+    }
+}
+
+/* guest/pthread_cond.c: a wait that gives the mutex back and takes it again, also when the thread is cancelled in it. */
+struct rf_wait {
+    struct rf_scope *scope;
+    uintptr_t mutex;
+    unsigned flags;
+    void *cleanup[4]; /* libc's struct _pthread_cleanup_buffer */
+};
+void rf_wait_begin(struct rf_wait *wait, struct rf_scope *scope, const void *condition, const void *mutex);
+void rf_wait_end(struct rf_wait *wait, const void *condition, bool acquired);
+
+/* guest/pthread_once.c: runs the routine at most once, through `real`; what it did comes before everybody's return. */
+int rf_once(struct rf_scope *scope, void *control, void (*routine)(void), int (*real)(void *, void (*)(void)));
+
+#endif

@@ -1,0 +1,121 @@
+/* pthread_create() and what follows from it. C11's threads are made here, too: guest/c11.c only has other types. */
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "guest/access.h"
+#include "guest/fork.h"
+#include "guest/intercept.h"
+#include "guest/options.h"
+#include "guest/pthread.h"
+#include "guest/system.h"
+#include "guest/threads.h"
+
+/* The function that the program gave is called straight from here, so that its frame is the first. */
+static void *run(void *argument)
+{
+    struct rf_self *self = argument;
+    rf_thread_begin(self);
+    struct rf_thread_start *start = rf_thread_start(self);
+    return start->run(start->argument);
+}
+
+static int run11(void *argument)
+{
+    struct rf_self *self = argument;
+    rf_thread_begin(self);
+    struct rf_thread_start *start = rf_thread_start(self);
+    return start->run11(start->argument);
+}
+
+struct rf_self *rf_thread_prepare(struct rf_scope *scope)
+{
+    if (rf_fork_forbids_threads())
+        rf_die("a thread is started in the child of a process with several threads (die_after_fork=1)");
+    rf_busy_begin(scope->self);
+    uint32_t note = rf_note_here(scope->pc, 0, 0);
+    rf_busy_end(scope->self);
+    return rf_thread_created(scope->self, note, 0);
+}
+
+typedef int (*rf_start11)(void *);
+rf_start11 rf_thread_run11(void)
+{
+    return run11;
+}
+
+RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument))
+{
+    struct rf_scope scope = RF_ENTER(pthread_create);
+    if (!scope.self)
+        return RF_REAL(pthread_create)(thread, attributes, start, argument);
+    struct rf_self *child = rf_thread_prepare(&scope);
+    *rf_thread_start(child) = (struct rf_thread_start){ .run = start, .argument = argument };
+    int state = PTHREAD_CREATE_JOINABLE;
+    if (attributes)
+        pthread_attr_getdetachstate(attributes, &state);
+    if (state == PTHREAD_CREATE_DETACHED)
+        rf_thread_detached(scope.self, child);
+    scope.self->inside++; /* libc's allocations for it are no business of the program's */
+    int result = RF_REAL(pthread_create)(thread, attributes, run, child);
+    scope.self->inside--;
+    if (result)
+        rf_thread_unborn(scope.self, child);
+    rf_leave(&scope);
+    return result;
+}
+
+/* The record is looked up before the real function, after which the handle may be another thread's. */
+#define JOIN(call)                                                       \
+    struct rf_self *child = scope.self ? rf_thread_by_handle(thread) : NULL; \
+    int result = (call);                                                 \
+    if (!result && child)                                                \
+        rf_thread_joined(scope.self, child);                             \
+    rf_leave(&scope);                                                    \
+    return result
+
+RF_INTERCEPT(int, pthread_join, (pthread_t thread, void **value))
+{
+    struct rf_scope scope = RF_ENTER(pthread_join);
+    JOIN(RF_REAL(pthread_join)(thread, value));
+}
+
+RF_INTERCEPT(int, pthread_tryjoin_np, (pthread_t thread, void **value))
+{
+    struct rf_scope scope = RF_ENTER(pthread_tryjoin_np);
+    JOIN(RF_REAL(pthread_tryjoin_np)(thread, value));
+}
+
+RF_INTERCEPT(int, pthread_timedjoin_np, (pthread_t thread, void **value, const struct timespec *until))
+{
+    struct rf_scope scope = RF_ENTER(pthread_timedjoin_np);
+    JOIN(RF_REAL(pthread_timedjoin_np)(thread, value, until));
+}
+
+RF_INTERCEPT(int, pthread_clockjoin_np, (pthread_t thread, void **value, clockid_t clock, const struct timespec *until))
+{
+    struct rf_scope scope = RF_ENTER(pthread_clockjoin_np);
+    JOIN(RF_REAL(pthread_clockjoin_np)(thread, value, clock, until));
+}
+
+RF_INTERCEPT(int, pthread_detach, (pthread_t thread))
+{
+    struct rf_scope scope = RF_ENTER(pthread_detach);
+    struct rf_self *child = scope.self ? rf_thread_by_handle(thread) : NULL;
+    int result = RF_REAL(pthread_detach)(thread);
+    if (!result && child)
+        rf_thread_detached(scope.self, child);
+    rf_leave(&scope);
+    return result;
+}
+
+RF_INTERCEPT(int, pthread_setname_np, (pthread_t thread, const char *name))
+{
+    struct rf_scope scope = RF_ENTER(pthread_setname_np);
+    struct rf_self *child = scope.self ? rf_thread_by_handle(thread) : NULL;
+    if (child && name)
+        rf_thread_name(child, name);
+    int result = RF_REAL(pthread_setname_np)(thread, name);
+    rf_leave(&scope);
+    return result;
+}

@@ -1,0 +1,103 @@
+/* Mutexes.
+ *
+ * 1. What a thread knows is published before the real unlock, and received after the real lock: so the object belongs to whoever has
+ *    the mutex (guest/locks.h).
+ * 2. Objects are found by address. A mutex in memory that several processes share orders the threads of this one only; and one that
+ *    is mapped twice in this process is two.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "guest/pthread.h"
+
+/* What the real function said. A mutex whose owner has died is held all the same; the others that fail order nothing. */
+static inline __attribute__((always_inline)) int after_lock(struct rf_scope *scope, pthread_mutex_t *mutex, unsigned flags, int result)
+{
+    if (__builtin_expect(result == 0, 1)) {
+        if (scope->self)
+            rf_lock_acquired((uintptr_t)mutex, flags, scope->pc);
+    } else if (scope->self && result == EOWNERDEAD) {
+        rf_lock_acquired((uintptr_t)mutex, flags | RF_L_ROBUST_DEAD, scope->pc);
+    } else if (scope->self && result == EINVAL) {
+        rf_lock_invalid((uintptr_t)mutex, scope->pc);
+    }
+    rf_leave(scope);
+    return result;
+}
+
+static inline __attribute__((always_inline)) unsigned before_lock(struct rf_scope *scope, pthread_mutex_t *mutex)
+{
+    unsigned flags = rf_mutex_flags(mutex);
+    if (scope->self && scope->self->locks)
+        rf_lock_wanted((uintptr_t)mutex, flags, scope->pc);
+    return flags;
+}
+
+RF_INTERCEPT(int, pthread_mutex_lock, (pthread_mutex_t *mutex))
+{
+    struct rf_scope scope = RF_ENTER(pthread_mutex_lock);
+    unsigned flags = before_lock(&scope, mutex);
+    return after_lock(&scope, mutex, flags, RF_REAL(pthread_mutex_lock)(mutex));
+}
+
+RF_INTERCEPT(int, pthread_mutex_trylock, (pthread_mutex_t *mutex))
+{
+    struct rf_scope scope = RF_ENTER(pthread_mutex_trylock);
+    unsigned flags = rf_mutex_flags(mutex) | RF_L_TRY;
+    return after_lock(&scope, mutex, flags, RF_REAL(pthread_mutex_trylock)(mutex));
+}
+
+/* A timed one that times out is a way out of a circle, but it was not meant to be needed: it counts as waiting. EINVAL may speak of
+ * the time, and is not taken for a wrong mutex. */
+#define TIMED(call)                                                         \
+    unsigned flags = before_lock(&scope, mutex);                            \
+    int result = (call);                                                    \
+    if (result == EINVAL) {                                                 \
+        rf_leave(&scope);                                                   \
+        return result;                                                      \
+    }                                                                       \
+    return after_lock(&scope, mutex, flags, result)
+
+RF_INTERCEPT(int, pthread_mutex_timedlock, (pthread_mutex_t *mutex, const struct timespec *until))
+{
+    struct rf_scope scope = RF_ENTER(pthread_mutex_timedlock);
+    TIMED(RF_REAL(pthread_mutex_timedlock)(mutex, until));
+}
+
+RF_INTERCEPT(int, pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until))
+{
+    struct rf_scope scope = RF_ENTER(pthread_mutex_clocklock);
+    TIMED(RF_REAL(pthread_mutex_clocklock)(mutex, clock, until));
+}
+
+RF_INTERCEPT(int, pthread_mutex_unlock, (pthread_mutex_t *mutex))
+{
+    struct rf_scope scope = RF_ENTER(pthread_mutex_unlock);
+    if (scope.self)
+        rf_lock_released((uintptr_t)mutex, 0, scope.pc);
+    int result = RF_REAL(pthread_mutex_unlock)(mutex);
+    if (__builtin_expect(result == EINVAL && scope.self, 0))
+        rf_lock_invalid((uintptr_t)mutex, scope.pc);
+    rf_leave(&scope);
+    return result;
+}
+
+RF_INTERCEPT(int, pthread_mutex_init, (pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes))
+{
+    struct rf_scope scope = RF_ENTER(pthread_mutex_init);
+    int result = RF_REAL(pthread_mutex_init)(mutex, attributes);
+    if (scope.self && !result)
+        rf_lock_created((uintptr_t)mutex, rf_mutex_flags(mutex) & RF_L_RECURSIVE, scope.pc);
+    rf_leave(&scope);
+    return result;
+}
+
+RF_INTERCEPT(int, pthread_mutex_destroy, (pthread_mutex_t *mutex))
+{
+    struct rf_scope scope = RF_ENTER(pthread_mutex_destroy);
+    int result = RF_REAL(pthread_mutex_destroy)(mutex);
+    if (scope.self && (result == 0 || result == EBUSY))
+        rf_lock_destroyed((uintptr_t)mutex, scope.pc);
+    rf_leave(&scope);
+    return result;
+}

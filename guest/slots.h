@@ -1,0 +1,27 @@
+/* Slots: what threads are known by in clocks (core/order.h, invariants 2 and 3), for the whole process.
+ *
+ * 1. All of it is under one lock; the caller is busy.
+ * 2. An idle slot has lost its owner. `last` is that owner's last time; the next one goes on after it. It may be given to a child
+ *    whose parent's clock has seen `last`; or to anybody once no history names the slot (`forgotten`).
+ * 3. Owners are kept for ever, in the order of their times: 8 bytes for each thread.
+ */
+#ifndef RF_GUEST_SLOTS_H
+#define RF_GUEST_SLOTS_H
+
+#include "core/order.h"
+
+#ifndef RF_TIME_LIMIT
+#define RF_TIME_LIMIT (UINT32_MAX - 3) /* less for tests: -DRF_TIME_LIMIT=62 */
+#endif
+
+extern uint32_t rf_slots_lock;
+
+/* Gives `thread` a slot, an entry in its own clock, and the epoch. `parent` NULL: nobody's past is known. */
+void rf_slot_take(struct rf_thread *thread, const struct rf_clock *parent);
+void rf_slot_take_fresh(struct rf_thread *thread);
+void rf_slot_leave(struct rf_thread *thread, bool joined); /* not joined: `dead`, until it is reclaimed */
+void rf_slot_joined(uint32_t slot); /* a dead one's end is known after all */
+/* After a fork: the clock of the only thread that goes on knows every slot's past, and all others are idle. */
+void rf_slots_inherit(struct rf_thread *thread);
+
+#endif

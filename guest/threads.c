@@ -1,0 +1,638 @@
+#include "guest/threads.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "guest/access.h"
+#include "guest/heap.h"
+#include "guest/intercept.h"
+#include "guest/locks.h"
+#include "guest/memory.h"
+#include "guest/options.h"
+#include "guest/report.h"
+#include "guest/slots.h"
+#include "guest/spin.h"
+
+#define SPARE_FRAMES (64u << 10) /* bytes of frames beyond what the stack can hold: for handlers that run on stacks of their own */
+#define FIBER_STACK (8u << 20)   /* a fiber's stack is not known */
+
+enum { ENDED = 1, DETACHED = 2 }; /* whoever sets the second of the two gives the record back */
+
+/* What is here, and not in guest/self.h, is nobody else's business. */
+struct record {
+    struct rf_self self;
+    struct rf_thread_start start;
+    struct rf_frame *top; /* rf_hot.top of a fiber that is not running */
+    size_t frames_bytes;
+    uintptr_t stack_low;
+    size_t stack_size;
+    unsigned rounds;      /* of key destructors so far */
+    uint32_t flags;       /* atomic */
+    struct record *next_grave;
+};
+
+/* Kept for ever. Under rf_slots_lock. */
+struct facts {
+    uint32_t parent, creation;
+    int32_t tid;
+    uint32_t state; /* enum */
+    union {
+        char name[16];
+        struct record *live; /* while LIVE: the rest is there */
+    };
+};
+
+enum { UNBORN, LIVE, LEFT, JOINED, NOT_JOINED }; /* NOT_JOINED: it has ended, and somebody ought to join it */
+enum { FIBER = 16 };
+
+#define FACTS_CHUNK 512u
+
+static struct facts **facts; /* in chunks, so that they need not be moved */
+static uint32_t facts_chunks, facts_count;
+
+static uint32_t list_lock; /* guest/threads.h, 2 */
+static struct rf_self *threads;
+static uint32_t live_count;
+
+static struct record *graves; /* a stack: pushed by threads that are gone, taken whole by busy ones */
+
+static pthread_key_t end_key;
+static bool end_key_made;
+
+/* The kernel thread's own record: also after its end, until it is joined, and whatever fiber it runs. Found by others through the
+ * handle (rf_thread_by_handle), which is the address that a thread's static TLS is laid out around. */
+static RF_TLS struct record *record_here;
+static RF_TLS bool gone; /* this thread has ended for the guest, or is about to become known */
+
+/* ---- clocks ---- */
+
+void rf_clock_widen(struct rf_clock *clock, uint32_t len)
+{
+    uint32_t cap = clock->cap ? clock->cap : 8;
+    while (cap < len)
+        cap *= 2;
+    uint32_t *times = rf_take(cap * sizeof *times);
+    if (clock->len)
+        memcpy(times, clock->times, clock->len * sizeof *times);
+    rf_give(clock->times, clock->cap * sizeof *times);
+    clock->times = times;
+    clock->cap = cap;
+}
+
+void rf_clock_give(struct rf_clock *clock)
+{
+    rf_give(clock->times, clock->cap * sizeof *clock->times);
+    *clock = (struct rf_clock){ 0 };
+}
+
+/* ---- facts ---- */
+
+/* The caller holds rf_slots_lock. */
+static struct facts *facts_at(uint32_t number)
+{
+    return &facts[number / FACTS_CHUNK][number % FACTS_CHUNK];
+}
+
+static uint32_t facts_new(struct record *record)
+{
+    uint32_t number = facts_count++;
+    if (number / FACTS_CHUNK == facts_chunks) {
+        uint32_t chunks = facts_chunks ? 2 * facts_chunks : 8;
+        if (!(facts_chunks & (facts_chunks - 1)) && (facts_chunks == 0 || facts_chunks >= 8)) {
+            struct facts **larger = rf_take(chunks * sizeof *larger);
+            if (facts)
+                memcpy(larger, facts, facts_chunks * sizeof *larger);
+            rf_give(facts, facts_chunks * sizeof *facts);
+            facts = larger;
+        }
+        facts[facts_chunks++] = rf_take(FACTS_CHUNK * sizeof **facts);
+    }
+    struct facts *f = facts_at(number);
+    f->state = LIVE;
+    f->live = record;
+    return number;
+}
+
+/* From now on what is known of the thread is in the facts alone. */
+static void facts_end(struct record *record, uint32_t state)
+{
+    struct facts *f = facts_at(record->self.number);
+    f->parent = record->self.parent;
+    f->creation = record->self.creation;
+    f->tid = record->self.tid;
+    f->state = state | (record->self.is_fiber ? FIBER : 0);
+    memcpy(f->name, record->self.name, sizeof f->name);
+}
+
+bool rf_thread_facts(uint32_t number, struct rf_thread_facts *out)
+{
+    bool mine = rf_busy_enter(rf_hot.self), known = false;
+    *out = (struct rf_thread_facts){ .number = number, .main = number == 0 };
+    rf_spin_lock(&rf_slots_lock);
+    if (number < facts_count) {
+        const struct facts *f = facts_at(number);
+        known = true;
+        if (f->state == LIVE) {
+            const struct rf_self *self = &f->live->self;
+            out->parent = self->parent;
+            out->creation = self->creation;
+            out->tid = self->tid;
+            out->running = true;
+            out->is_fiber = self->is_fiber;
+            memcpy(out->name, self->name, sizeof out->name);
+        } else {
+            out->parent = f->parent;
+            out->creation = f->creation;
+            out->tid = f->tid;
+            out->is_fiber = f->state & FIBER;
+            memcpy(out->name, f->name, sizeof out->name);
+        }
+    }
+    rf_spin_unlock(&rf_slots_lock);
+    rf_busy_leave(rf_hot.self, mine);
+    return known;
+}
+
+/* ---- the list of those that live ---- */
+
+/* Busy when it returns, and not before: whoever holds the lock may be waiting for all busy ones. */
+static void list_enter(struct rf_self *self)
+{
+    for (;;) {
+        rf_busy_begin(self);
+        if (!__atomic_exchange_n(&list_lock, 1, __ATOMIC_ACQUIRE))
+            return;
+        rf_busy_end(self);
+        rf_yield();
+    }
+}
+
+static void list_leave(struct rf_self *self)
+{
+    rf_spin_unlock(&list_lock);
+    rf_busy_end(self);
+}
+
+static void link_record(struct rf_self *self)
+{
+    self->previous = NULL;
+    self->next = threads;
+    if (threads)
+        threads->previous = self;
+    threads = self;
+    live_count++;
+}
+
+static void unlink_record(struct rf_self *self)
+{
+    if (self->next)
+        self->next->previous = self->previous;
+    if (self->previous)
+        self->previous->next = self->next;
+    else
+        threads = self->next;
+    live_count--;
+}
+
+void rf_threads_each(void (*f)(struct rf_self *, void *), void *context)
+{
+    rf_spin_lock(&list_lock);
+    for (struct rf_self *self = threads, *next; self; self = next) {
+        next = self->next;
+        f(self, context);
+    }
+    rf_spin_unlock(&list_lock);
+}
+
+uint32_t rf_threads_live(void)
+{
+    return __atomic_load_n(&live_count, __ATOMIC_RELAXED);
+}
+
+/* ---- records ---- */
+
+static const struct rf_options no_options;
+
+static struct record *record_new(void)
+{
+    struct record *record = rf_take(sizeof *record);
+    struct rf_self *self = &record->self;
+    rf_memory_begin(&self->memory);
+    self->engine.memory = &self->memory;
+    self->engine.options = &no_options;
+    self->order.engine = &self->engine;
+    self->order.slot_limit = UINT32_MAX / 2;
+    self->order.time_limit = RF_TIME_LIMIT;
+    self->order.locks_order = self->order.volatiles_order = true; /* and tick stays 0: guest/threads.h, 4 */
+    self->moments = rf_take(RF_MOMENT_CACHE * sizeof *self->moments);
+    self->threads = record;
+    return record;
+}
+
+/* Records of threads that were detached and have ended. The caller is busy. */
+static void bury(void)
+{
+    struct record *grave = __atomic_exchange_n(&graves, NULL, __ATOMIC_ACQUIRE);
+    for (struct record *next; grave; grave = next) {
+        next = grave->next_grave;
+        rf_clock_give(&grave->self.thread.clock);
+        rf_give(grave, sizeof *grave);
+    }
+}
+
+static void frames_begin(struct record *record, size_t stack)
+{
+    size_t bytes = (stack + SPARE_FRAMES + 4095) & ~(size_t)4095;
+    void *frames = rf_reserve(bytes);
+    while (!frames && bytes > SPARE_FRAMES) { /* a limit on addresses: better a little than nothing */
+        bytes = (bytes / 2 + 4095) & ~(size_t)4095;
+        frames = rf_reserve(bytes);
+    }
+    if (!frames)
+        rf_die("out of memory: no room for the frames of a thread");
+    record->self.frames = record->top = frames;
+    record->self.frames_end = (struct rf_frame *)((char *)frames + bytes);
+    record->frames_bytes = bytes;
+}
+
+/* All but the record itself and the clock. The caller is busy. */
+static void record_empty(struct record *record)
+{
+    struct rf_self *self = &record->self;
+    if (self->frames)
+        RF_SYSCALL(SYS_munmap, self->frames, record->frames_bytes);
+    self->frames = self->frames_end = NULL;
+    rf_give(self->moments, RF_MOMENT_CACHE * sizeof *self->moments);
+    self->moments = NULL;
+    rf_locks_thread_end(self);
+    rf_memory_donate(&self->memory);
+}
+
+struct rf_thread_start *rf_thread_start(struct rf_self *self)
+{
+    return &((struct record *)self->threads)->start;
+}
+
+/* The main thread's: it may grow to the limit that the process was started with. */
+static void find_main_stack(struct record *record)
+{
+    extern void *__libc_stack_end; /* of the dynamic loader: where the kernel entered the program */
+    struct rlimit limit;
+    record->stack_size = 1u << 30;
+    if (RF_SYSCALL(SYS_getrlimit, RLIMIT_STACK, &limit) >= 0 && limit.rlim_cur < record->stack_size)
+        record->stack_size = (limit.rlim_cur + 4095) & ~(size_t)4095;
+    record->stack_low = (((uintptr_t)__libc_stack_end | 4095) + 1) - record->stack_size;
+}
+
+bool rf_thread_stack(struct rf_self *self, uintptr_t *low, size_t *size)
+{
+    const struct record *record = self->threads;
+    *low = record->stack_low;
+    *size = record->stack_size;
+    return record->stack_size != 0;
+}
+
+/* The calling thread's stack, as libc knows it; with its static TLS and libc's own record of it at the upper end. */
+static void find_stack(struct record *record)
+{
+    pthread_attr_t attributes;
+    void *low;
+    record->self.inside++; /* it calls malloc() */
+    if (!pthread_getattr_np(pthread_self(), &attributes)) {
+        if (!pthread_attr_getstack(&attributes, &low, &record->stack_size))
+            record->stack_low = (uintptr_t)low;
+        pthread_attr_destroy(&attributes);
+    }
+    record->self.inside--;
+}
+
+/* The destructors of all keys are run up to PTHREAD_DESTRUCTOR_ITERATIONS times, in the order of the keys' numbers, and C++'s
+ * thread_local objects are destroyed before. Ours has the highest number: in the last round it comes last of all. */
+static void key_destroyed(void *argument)
+{
+    struct record *record = argument;
+    if (++record->rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        record->self.inside++;
+        pthread_setspecific(end_key, record);
+        record->self.inside--;
+    } else {
+        rf_thread_end(&record->self);
+    }
+}
+
+static void make_end_key(void)
+{
+    pthread_key_t keys[PTHREAD_KEYS_MAX];
+    unsigned count = 0;
+    while (count < PTHREAD_KEYS_MAX && !pthread_key_create(&keys[count], key_destroyed))
+        count++;
+    if (!count)
+        rf_die("cannot start: all of the %d keys of pthread_key_create() are in use", PTHREAD_KEYS_MAX);
+    end_key = keys[count - 1];
+    end_key_made = true;
+    while (--count)
+        pthread_key_delete(keys[count - 1]);
+}
+
+/* The first steps of a kernel thread under its record. */
+static void run_as(struct record *record)
+{
+    struct rf_self *self = &record->self;
+    self->tid = (int32_t)RF_SYSCALL(SYS_gettid, 0);
+    record_here = record;
+    rf_hot.top = record->top;
+    rf_hot.self = self;
+    rf_epoch_begin(self);
+    if (end_key_made) {
+        self->inside++;
+        pthread_setspecific(end_key, record);
+        self->inside--;
+    }
+}
+
+/* Signals but those of faults, which the planes may need (guest/planes.h, 2). Returns the old mask. */
+static uint64_t block_signals(void)
+{
+    uint64_t all = ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1)), old = 0;
+    RF_SYSCALL(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
+    return old;
+}
+
+struct rf_self *rf_self_attach(void)
+{
+    if (!rf_started || gone)
+        return NULL;
+    gone = true; /* what is called from here must not come here */
+    /* A thread without a record cannot be busy; so no signal handler may run now, and fork() takes the locks themselves. */
+    uint64_t mask = block_signals();
+    struct record *record = record_new();
+    struct rf_self *self = &record->self;
+    rf_spin_lock(&rf_slots_lock);
+    bool first = facts_count == 0;
+    self->number = self->thread.index = facts_new(record);
+    rf_slot_take(&self->thread, NULL);
+    rf_spin_unlock(&rf_slots_lock);
+    record->flags = DETACHED; /* nobody is going to tell us of a join */
+    rf_spin_lock(&list_lock);
+    link_record(self);
+    rf_spin_unlock(&list_lock);
+    if (first)
+        find_main_stack(record);
+    frames_begin(record, first ? record->stack_size : FIBER_STACK);
+    if (first) {
+        make_end_key();
+        rf_fork_begin();
+    }
+    gone = false;
+    run_as(record);
+    RF_SYSCALL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
+    return self;
+}
+
+struct rf_self *rf_thread_created(struct rf_self *parent, uint32_t creation, size_t stack_size)
+{
+    list_enter(parent);
+    bury();
+    struct record *record = record_new();
+    struct rf_self *self = &record->self;
+    self->parent = parent->number;
+    self->creation = creation;
+    rf_spin_lock(&rf_slots_lock);
+    self->number = self->thread.index = facts_new(record);
+    rf_slot_take(&self->thread, &parent->thread.clock);
+    rf_spin_unlock(&rf_slots_lock);
+    /* A reused slot: the parent knows it up to its last owner's end, which is less than the child's own first time. */
+    rf_clock_room(&self->thread.clock, parent->thread.clock.len);
+    rf_clock_join(&self->thread.clock, &self->memory, &parent->thread.clock);
+    self->epoch_time = self->thread.since + 1;
+    if (stack_size)
+        frames_begin(record, stack_size);
+    link_record(self);
+    rf_epoch_begin(parent);
+    list_leave(parent);
+    return self;
+}
+
+void rf_thread_unborn(struct rf_self *parent, struct rf_self *child)
+{
+    struct record *record = child->threads;
+    list_enter(parent);
+    unlink_record(child);
+    rf_spin_lock(&rf_slots_lock);
+    facts_end(record, UNBORN);
+    rf_slot_leave(&child->thread, false);
+    rf_spin_unlock(&rf_slots_lock);
+    rf_slot_reclaim(child->thread.slot); /* no history can name it */
+    record_empty(record);
+    rf_clock_give(&child->thread.clock);
+    rf_give(record, sizeof *record);
+    list_leave(parent);
+}
+
+void rf_thread_begin(struct rf_self *self)
+{
+    struct record *record = self->threads;
+    gone = true;
+    find_stack(record);
+    if (!self->frames)
+        frames_begin(record, record->stack_size);
+    gone = false;
+    run_as(record);
+    /* Stacks are used again by libc without unmapping them; what the last thread did there is no race. */
+    rf_range_clear(record->stack_low, record->stack_size);
+}
+
+/* The end of a thread, or of a fiber, for everybody else. The caller has the list. */
+static void leave(struct record *record)
+{
+    unlink_record(&record->self);
+    rf_spin_lock(&rf_slots_lock);
+    facts_end(record, __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & DETACHED || record->self.is_fiber ? LEFT : NOT_JOINED);
+    rf_slot_leave(&record->self.thread, false);
+    rf_spin_unlock(&rf_slots_lock);
+}
+
+void rf_thread_end(struct rf_self *self)
+{
+    struct record *record = self->threads;
+    if (self->is_fiber) { /* by another thread */
+        struct rf_self *caller = rf_self();
+        list_enter(caller);
+        leave(record);
+        record_empty(record);
+        rf_clock_give(&self->thread.clock);
+        rf_give(record, sizeof *record);
+        list_leave(caller);
+        return;
+    }
+    if (rf_hot.self != self) /* it ends while it runs a fiber */
+        rf_thread_switch(self);
+    rf_heap_thread_end(self);
+    block_signals(); /* for good: libc does the same soon, and the thread ends before they are let through again */
+    if (self->number) /* what lies on the main thread's stack outlives it */
+        rf_range_clear(record->stack_low, record->stack_size);
+    gone = true;
+    list_enter(self);
+    leave(record);
+    rf_hot = (struct rf_hot){ 0 };
+    record_empty(record);
+    list_leave(self);
+    if (__atomic_fetch_or(&record->flags, ENDED, __ATOMIC_ACQ_REL) & DETACHED) {
+        record_here = NULL;
+        struct record *head = __atomic_load_n(&graves, __ATOMIC_RELAXED);
+        do
+            record->next_grave = head;
+        while (!__atomic_compare_exchange_n(&graves, &head, record, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    }
+}
+
+/* The child has ended, whoever calls this; nobody else looks at its record. */
+static void put_away(struct rf_self *self, struct rf_self *child)
+{
+    rf_busy_begin(self);
+    rf_spin_lock(&rf_slots_lock);
+    struct facts *f = facts_at(child->number);
+    f->state = (f->state & FIBER) | JOINED;
+    rf_spin_unlock(&rf_slots_lock);
+    rf_clock_give(&child->thread.clock);
+    rf_give(child->threads, sizeof(struct record));
+    rf_busy_end(self);
+}
+
+void rf_thread_joined(struct rf_self *self, struct rf_self *child)
+{
+    struct record *record = child->threads;
+    uint32_t slot = child->thread.slot;
+    /* libc lets the joiner go when the kernel says that the thread is no more: its end is in the past, and seen. A thread that
+     * left without its destructors being run (a raw exit) is still listed: it has left now. */
+    if (!(__atomic_load_n(&record->flags, __ATOMIC_ACQUIRE) & ENDED)) {
+        list_enter(self);
+        leave(record);
+        record_empty(record);
+        list_leave(self);
+    }
+    rf_busy_begin(self);
+    rf_clock_room(&self->thread.clock, child->thread.clock.len);
+    rf_clock_join(&self->thread.clock, &self->memory, &child->thread.clock);
+    rf_spin_lock(&rf_slots_lock);
+    rf_slot_joined(slot);
+    rf_spin_unlock(&rf_slots_lock);
+    rf_busy_end(self);
+    put_away(self, child);
+}
+
+void rf_thread_detached(struct rf_self *self, struct rf_self *child)
+{
+    struct record *record = child->threads;
+    rf_busy_begin(self);
+    rf_spin_lock(&rf_slots_lock); /* leave() looks at the flags under it, too: one of the two sees the other */
+    struct facts *f = facts_at(child->number);
+    if (f->state == NOT_JOINED)
+        f->state = LEFT;
+    bool ended = __atomic_fetch_or(&record->flags, DETACHED, __ATOMIC_ACQ_REL) & ENDED;
+    rf_spin_unlock(&rf_slots_lock);
+    rf_busy_end(self);
+    if (ended)
+        put_away(self, child);
+}
+
+void rf_thread_switch(struct rf_self *to)
+{
+    struct rf_self *from = rf_hot.self;
+    struct record *record = to->threads;
+    if (from)
+        ((struct record *)from->threads)->top = rf_hot.top;
+    if (!to->frames)
+        frames_begin(record, FIBER_STACK);
+    rf_hot.span = 0;
+    rf_hot.top = record->top;
+    rf_hot.self = to;
+    rf_epoch_begin(to);
+}
+
+struct rf_self *rf_thread_by_handle(unsigned long pthread)
+{
+    uintptr_t here;
+    __asm__("mov %%fs:0, %0" : "=r"(here));
+    struct record **place = (struct record **)(pthread + ((uintptr_t)&record_here - here));
+    struct record *record = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    return record ? &record->self : NULL;
+}
+
+void rf_thread_name(struct rf_self *child, const char *name)
+{
+    size_t i = 0;
+    for (; name[i] && i + 1 < sizeof child->name; i++)
+        child->name[i] = name[i];
+    child->name[i] = 0;
+}
+
+/* ---- leaks ---- */
+
+void rf_threads_leaks(void)
+{
+    struct rf_self *self = rf_hot.self;
+    if (!self || !rf_options.report_thread_leaks)
+        return;
+    /* Only facts are looked at, and they only grow: the lock is let go for each report. */
+    for (uint32_t number = 1;; number++) {
+        uint32_t creation = 0, count = 0;
+        bool mine = rf_busy_enter(self);
+        rf_spin_lock(&rf_slots_lock);
+        uint32_t all = facts_count;
+        if (number < all && facts_at(number)->state == NOT_JOINED) {
+            creation = facts_at(number)->creation;
+            for (uint32_t other = number; other < all; other++) {
+                struct facts *f = facts_at(other);
+                if (f->state == NOT_JOINED && f->creation == creation) {
+                    f->state = LEFT;
+                    count++;
+                }
+            }
+        }
+        rf_spin_unlock(&rf_slots_lock);
+        rf_busy_leave(self, mine);
+        if (number >= all)
+            return;
+        if (count)
+            rf_report_thread_leak(number, count);
+    }
+}
+
+/* ---- fork ---- */
+
+void rf_threads_fork_before(void)
+{
+    rf_spin_lock(&list_lock);
+    rf_spin_lock(&rf_slots_lock);
+}
+
+/* What other threads of the parent did came before the child, which got a copy of the memory: its thread knows it all. Their stacks
+ * stay as they are: the program may have pointers there. */
+void rf_threads_fork_after(struct rf_self *self, bool child)
+{
+    if (child && self) {
+        for (struct rf_self *other = threads, *next; other; other = next) {
+            next = other->next;
+            struct record *record = other->threads;
+            if (other == self || other->is_fiber || record == record_here)
+                continue;
+            unlink_record(other);
+            facts_end(record, LEFT);
+            rf_slot_leave(&other->thread, false);
+            record_empty(record);
+            rf_clock_give(&other->thread.clock);
+            __atomic_fetch_or(&record->flags, ENDED, __ATOMIC_RELAXED); /* the record stays: a handle may still lead to it */
+        }
+        for (uint32_t number = 1; number < facts_count; number++)
+            if (facts_at(number)->state == NOT_JOINED)
+                facts_at(number)->state = LEFT;
+        rf_slots_inherit(&self->thread);
+        self->tid = (int32_t)RF_SYSCALL(SYS_gettid, 0);
+    }
+    rf_spin_unlock(&rf_slots_lock);
+    rf_spin_unlock(&list_lock);
+}
