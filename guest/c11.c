@@ -19,6 +19,8 @@ RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argume
     scope.self->inside--;
     if (result != thrd_success)
         rf_thread_unborn(scope.self, child);
+    else
+        rf_thread_born(child, *thread);
     rf_leave(&scope);
     return result;
 }

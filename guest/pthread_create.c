@@ -61,6 +61,8 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
     scope.self->inside--;
     if (result)
         rf_thread_unborn(scope.self, child);
+    else if (state != PTHREAD_CREATE_DETACHED)
+        rf_thread_born(child, *thread);
     rf_leave(&scope);
     return result;
 }

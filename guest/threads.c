@@ -553,12 +553,25 @@ void rf_thread_switch(struct rf_self *to)
     rf_epoch_begin(to);
 }
 
-struct rf_self *rf_thread_by_handle(unsigned long pthread)
+static struct record **place_of(unsigned long pthread)
 {
     uintptr_t here;
     __asm__("mov %%fs:0, %0" : "=r"(here));
-    struct record **place = (struct record **)(pthread + ((uintptr_t)&record_here - here));
-    struct record *record = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    return (struct record **)(pthread + ((uintptr_t)&record_here - here));
+}
+
+void rf_thread_born(struct rf_self *child, unsigned long pthread)
+{
+    __atomic_store_n(place_of(pthread), child->threads, __ATOMIC_RELEASE);
+}
+
+struct rf_self *rf_thread_by_handle(unsigned long pthread)
+{
+    struct record *record = NULL;
+    /* Libc lets others know the handle before the child, or its parent, has entered the record: a moment. A thread that was not
+     * made through us, and was never seen, has none. */
+    for (unsigned turns = 0; !(record = __atomic_load_n(place_of(pthread), __ATOMIC_ACQUIRE)) && turns < 1000; turns++)
+        rf_yield();
     return record ? &record->self : NULL;
 }
 

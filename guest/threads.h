@@ -26,6 +26,8 @@ void rf_thread_switch(struct rf_self *to);
 /* Times are used up: the thread goes on under a slot that nobody had before. The caller is busy and begins a new epoch. */
 void rf_thread_fresh_slot(struct rf_self *self);
 
+/* The parent tells the handle of a child that it may join: whoever has the handle finds the record, though the child has not begun. */
+void rf_thread_born(struct rf_self *child, unsigned long pthread);
 /* The record of a live or unjoined thread. NULL: it is not known. */
 struct rf_self *rf_thread_by_handle(unsigned long pthread);
 void rf_thread_name(struct rf_self *child, const char *name);
