@@ -21,6 +21,7 @@ bool rf_heap_block(uintptr_t addr, struct rf_block *block);
 /* For others in the guest that stand for the program: open_memstream and the like. `align` is a power of two, or 0. NULL: no
  * memory; errno is the caller's to set. */
 void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc);
+void *rf_heap_quick(struct rf_self *self, size_t size, uintptr_t pc); /* the same for malloc; `self` as rf_enter() says */
 void rf_heap_release(void *block, uintptr_t pc); /* of what is no allocated block: ends the program, as glibc's free does */
 void *rf_heap_resize(void *block, size_t size, uintptr_t pc); /* NULL: no memory, the block is as before */
 size_t rf_heap_usable(void *block); /* what it has, at least as much as was asked for */

@@ -5,6 +5,7 @@
  * `pending`, linked through the blocks, for whoever comes there next. (Pushing is a compare-and-swap, taking is one exchange of the
  * whole list, so there is no ABA.)
  */
+#include "guest/heap.h"
 #include "guest/heap_spans.h"
 
 static bool usable(const struct rf_arena *arena, unsigned class)
@@ -200,4 +201,57 @@ void rf_single_give(struct rf_span *span)
         rf_large_give(arena, span);
     if (rf_heap_too_dirty(arena))
         rf_heap_purge(arena, false);
+}
+
+size_t rf_heap_trim(void)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < RF_ARENAS; i++)
+        if (!rf_heap_mine(&rf_arenas[i].pages))
+            bytes += rf_heap_purge(&rf_arenas[i], true);
+    return bytes;
+}
+
+void rf_heap_totals(size_t *in_use, size_t *free)
+{
+    *in_use = *free = 0;
+    for (unsigned i = 0; i < RF_ARENAS; i++) {
+        *in_use += __atomic_load_n(&rf_arenas[i].in_use, __ATOMIC_RELAXED);
+        *free += __atomic_load_n(&rf_arenas[i].dirty, __ATOMIC_RELAXED);
+    }
+}
+
+/* A lock that this thread holds already, because fork() is called in a handler that interrupted the heap, stays as it is: what it
+ * protects will be finished in both processes. */
+static void hold(struct rf_heap_lock *lock)
+{
+    if (rf_heap_mine(lock))
+        return;
+    rf_heap_lock(lock);
+    __atomic_store_n(&lock->owner, rf_heap_me() | 1, __ATOMIC_RELAXED);
+}
+
+static void let_go(struct rf_heap_lock *lock)
+{
+    if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == (rf_heap_me() | 1))
+        __atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
+}
+
+void rf_heap_fork_before(void)
+{
+    for (unsigned i = 0; i < RF_ARENAS; i++) {
+        for (unsigned class = 0; class < RF_HEAP_CLASSES; class++)
+            hold(&rf_arenas[i].central[class].lock);
+        hold(&rf_arenas[i].pages);
+    }
+}
+
+void rf_heap_fork_after(bool child)
+{
+    (void)child; /* the same in both: the locks' owner is the thread that forked */
+    for (unsigned i = 0; i < RF_ARENAS; i++) {
+        let_go(&rf_arenas[i].pages);
+        for (unsigned class = 0; class < RF_HEAP_CLASSES; class++)
+            let_go(&rf_arenas[i].central[class].lock);
+    }
 }

@@ -43,6 +43,7 @@ enum rf_side_state {
     RF_SIDE_OLD    /* never used since the span was laid out, but not zero */
 };
 #define RF_SIDE_STALE ((uint64_t)RF_SIDE_OLD << 32)
+#define RF_SIDE_SLACK ((uint64_t)0x1fff << 35)
 
 struct rf_span {
     uintptr_t base;      /* the first block; 0: none */
@@ -126,6 +127,11 @@ static inline void rf_heap_unlock(struct rf_heap_lock *lock)
 {
     if (rf_heap_mine(lock))
         __atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
+}
+
+static inline bool rf_heap_forking(void)
+{
+    return __atomic_load_n(&rf_arenas[0].pages.owner, __ATOMIC_RELAXED) == (rf_heap_me() | 1);
 }
 
 /* Classes: multiples of 16 up to 256, then eight to a power of two. */

@@ -34,6 +34,14 @@
         block_;                                                            \
     })
 
+#define RF_QUICK_ALLOCATE(name, size)                                      \
+    ({                                                                     \
+        struct rf_scope scope_ = RF_ENTER(name);                           \
+        void *block_ = rf_heap_quick(scope_.self, (size), scope_.pc);      \
+        rf_leave(&scope_);                                                 \
+        block_;                                                            \
+    })
+
 #define RF_RELEASE(name, block)                     \
     do {                                            \
         if (block) {                                \
@@ -57,7 +65,7 @@ static bool power_of_two(size_t n)
 
 RF_DOOR(void *, malloc, (size_t size))
 {
-    return or_errno(RF_ALLOCATE(malloc, size, 0, false));
+    return or_errno(RF_QUICK_ALLOCATE(malloc, size));
 }
 
 RF_DOOR(void, free, (void *block))
@@ -236,11 +244,11 @@ static __attribute__((noinline)) void *throw_bad_alloc(size_t size)
     return new (SIZE_MAX / 2 + 1); /* its malloc is ours: it fails */
 }
 
-#define RF_NEW(name, parameters, size, align)                                \
+#define RF_NEW(name, parameters, size, allocate)                             \
     RF_DOOR(void *, name, parameters)                                        \
     {                                                                        \
         for (;;) {                                                           \
-            void *block = RF_ALLOCATE(name, size, align, false);             \
+            void *block = allocate;                                          \
             if (__builtin_expect(block != NULL, 1))                          \
                 return block;                                                \
             if (!handle_failure())                                           \
@@ -266,10 +274,10 @@ static void *fail_nothrow(const char *name, size_t size, size_t align, const voi
         return block ? block : fail_nothrow(#name, size, align, tag); \
     }
 
-RF_NEW(_Znwm, (size_t size), size, 0)
-RF_NEW(_Znam, (size_t size), size, 0)
-RF_NEW(_ZnwmSt11align_val_t, (size_t size, size_t align), size, align)
-RF_NEW(_ZnamSt11align_val_t, (size_t size, size_t align), size, align)
+RF_NEW(_Znwm, (size_t size), size, RF_QUICK_ALLOCATE(_Znwm, size))
+RF_NEW(_Znam, (size_t size), size, RF_QUICK_ALLOCATE(_Znam, size))
+RF_NEW(_ZnwmSt11align_val_t, (size_t size, size_t align), size, RF_ALLOCATE(_ZnwmSt11align_val_t, size, align, false))
+RF_NEW(_ZnamSt11align_val_t, (size_t size, size_t align), size, RF_ALLOCATE(_ZnamSt11align_val_t, size, align, false))
 RF_NEW_NOTHROW(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), size, 0)
 RF_NEW_NOTHROW(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), size, 0)
 RF_NEW_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, const void *tag), size, align)

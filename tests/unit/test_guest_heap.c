@@ -36,6 +36,16 @@ static __thread struct {
 } told;
 static size_t returned;
 
+void rf_busy_begin(struct rf_self *self)
+{
+    assert_int_equal(self->busy++, 0);
+}
+
+void rf_busy_end(struct rf_self *self)
+{
+    self->busy--;
+}
+
 struct rf_self *rf_self_attach(void)
 {
     return NULL;
@@ -151,7 +161,7 @@ static bool known(const struct piece *piece, uintptr_t addr)
 {
     struct rf_block block;
     return rf_heap_block(addr, &block) && block.addr == (uintptr_t)piece->at && block.size == piece->size && !block.freed &&
-           block.note == piece->note && block.thread == piece->thread;
+           (block.note & 15) == piece->note && block.thread == piece->thread;
 }
 
 static bool make(struct piece *piece, uint64_t *seed, struct rf_self *self)
@@ -161,9 +171,9 @@ static bool make(struct piece *piece, uint64_t *seed, struct rf_self *self)
     piece->size = random_size(seed);
     piece->align = next_random(seed) % 8 ? 0 : (size_t)1 << next_random(seed) % 24;
     piece->fill = (unsigned char)next_random(seed);
-    piece->note = rf_note_here(pc, 0, piece->size);
+    piece->note = (uint32_t)pc;
     piece->thread = self->number;
-    piece->at = rf_heap_allocate(piece->size, piece->align, zero, pc);
+    piece->at = zero || piece->align ? rf_heap_allocate(piece->size, piece->align, zero, pc) : rf_heap_quick(self, piece->size, pc);
     if (!piece->at || (uintptr_t)piece->at % (piece->align > 16 ? piece->align : 16))
         return false;
     if (told.cleared != (uintptr_t)piece->at || told.cleared_size < piece->size || told.written != told.cleared)
@@ -184,9 +194,9 @@ static bool drop(struct piece *piece, struct rf_self *self, bool alone)
     struct rf_block block;
     bool pieces = piece->size > (4u << 20);
     bool found = alone && rf_heap_block((uintptr_t)piece->at + piece->size / 2, &block);
-    bool right = told.pc == 5 && (pieces || (told.freed == (uintptr_t)piece->at && told.freed_size == piece->size)) &&
+    bool right = told.pc == 5 && (pieces || (told.freed == (uintptr_t)piece->at && told.freed_size >= piece->size)) &&
                  (!found || (block.freed && block.addr == (uintptr_t)piece->at && block.size == piece->size &&
-                             block.note == rf_note_here(5, RF_A_FREE, piece->size) && block.thread == self->number));
+                             (block.note & 15) == (5 | RF_A_FREE) && block.thread == self->number));
     if (alone && piece->size <= RF_HEAP_SMALL && piece->align <= RF_UNIT && !found)
         return false;
     piece->at = NULL;
@@ -205,7 +215,7 @@ static bool resize_piece(struct piece *piece, uint64_t *seed, struct rf_self *se
         return false;
     piece->size = size;
     piece->align = 0;
-    piece->note = rf_note_here(3, 0, size);
+    piece->note = 3;
     piece->thread = self->number;
     fill(piece);
     return true;
@@ -483,6 +493,8 @@ static void handler(int number)
     static uint64_t seed = 99;
     static struct piece kept[64];
     static unsigned nested;
+    if (rf_hot.self->busy)
+        return; /* the guest would deliver it a little later */
     if (__atomic_fetch_add(&nested, 1, __ATOMIC_RELAXED) == 0) {
         handled++;
         struct piece *piece = &kept[next_random(&seed) % 64];
