@@ -6,6 +6,8 @@
  * 3. Who switches must not be inside anything: the guest's frames and counters belong to the record and stay with it.
  * 4. A fiber runs on one kernel thread at a time; to let two run it at once is an error of the program, as it is for its stack.
  */
+#include "guest/fibers.h"
+
 #include "guest/access.h"
 #include "guest/atomics.h"
 #include "guest/intercept.h"
@@ -13,6 +15,8 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 #define NO_SYNC 1u
+
+bool rf_fibers_used;
 
 RF_EXPORT void *__tsan_get_current_fiber(void);
 RF_EXPORT void *__tsan_create_fiber(unsigned flags);
@@ -33,6 +37,7 @@ void *__tsan_create_fiber(unsigned flags)
         return NULL;
     struct rf_self *fiber = rf_thread_created(self, rf_note_here(PC, 0, 0), 0);
     fiber->is_fiber = true;
+    rf_fibers_used = true;
     return fiber;
 }
 

@@ -8,13 +8,14 @@
  *    they begin.
  * 4. Each context of swapcontext() has its own frames: those of the one that stops are put aside until it goes on, by whatever thread
  *    does so. A context that never goes on leaves its frames behind: 16 bytes for each function in it. To the detector the contexts
- *    of one thread are one thread; the interface of fibers tells them apart.
+ *    of one thread are one thread; the interface of fibers tells them apart, and then frames are its business.
  */
 #include "guest/jumps.h"
 
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include "guest/fibers.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
 #include "guest/signals.h"
@@ -71,7 +72,7 @@ RF_INTERCEPT(int, setcontext, (const ucontext_t *to))
 RF_INTERCEPT(int, swapcontext, (ucontext_t *from, const ucontext_t *to))
 {
     struct rf_self *self = rf_started ? rf_hot.self : NULL;
-    if (!self || self->inside)
+    if (!self || self->inside || rf_fibers_used)
         return RF_REAL(swapcontext)(from, to);
     size_t count = (size_t)(rf_hot.top - self->frames), size = count * sizeof(struct rf_frame);
     struct rf_frame *aside = size ? rf_take(size) : NULL;
