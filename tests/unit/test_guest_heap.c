@@ -36,14 +36,20 @@ static __thread struct {
 } told;
 static size_t returned;
 
-void rf_busy_begin(struct rf_self *self)
+bool rf_world_fences;
+uint32_t rf_world_stopping;
+
+void rf_world_wait(struct rf_self *self)
 {
-    assert_int_equal(self->busy++, 0);
+    (void)self;
 }
 
-void rf_busy_end(struct rf_self *self)
+static void handler(int number);
+
+void rf_signals_deliver(void)
 {
-    self->busy--;
+    rf_hot.self->pending_signals = 0;
+    handler(0);
 }
 
 struct rf_self *rf_self_attach(void)
@@ -493,8 +499,10 @@ static void handler(int number)
     static uint64_t seed = 99;
     static struct piece kept[64];
     static unsigned nested;
-    if (rf_hot.self->busy)
-        return; /* the guest would deliver it a little later */
+    if (rf_hot.self->busy) {
+        rf_hot.self->pending_signals = 1; /* delivered a little later */
+        return;
+    }
     if (__atomic_fetch_add(&nested, 1, __ATOMIC_RELAXED) == 0) {
         handled++;
         struct piece *piece = &kept[next_random(&seed) % 64];
