@@ -11,12 +11,12 @@
  * 3. No page is ever writable and executable: code is changed through /proc/self/mem, and the copies are written before they become
  *    executable. Without /proc, the code's pages are writable for a moment in which, as there is only one thread, nobody runs them.
  * 4. To look at a module again does no harm: calls that were changed do not lead to the PLT any more. So modules are forgotten
- *    whenever one was unloaded, since another may take its place.
+ *    whenever one was unloaded, since another may take its place; but not those that could not be changed.
  * 5. Code is changed only while nobody runs it. At the start there is one thread, and it is here. Later each instrumented module calls
- *    __tsan_init from its first constructor, which comes here before the module has run anything but resolvers, on this thread. Other
- *    threads get to the module only after its constructors or through them, and cannot have fetched the old bytes: a page that is
- *    written gets a new place in memory, for which the kernel first interrupts all cores that know the old one. If there are other
- *    threads and a module has been running, it is left alone.
+ *    __tsan_init from its first constructor, which comes here before the module has run anything but resolvers, on this thread, and
+ *    while the loader keeps other threads from loading; so whatever is new and calls hooks has not begun to run. Other threads get to
+ *    it only after its constructors or through them, and cannot have fetched the old bytes: a page that is written gets a new place
+ *    in memory, for which the kernel first interrupts all cores that know the old one.
  */
 #include "guest/near.h"
 
@@ -66,6 +66,7 @@ struct module {
     uintptr_t base, low, high; /* all it has mapped */
     const ElfW(Phdr) *headers;
     unsigned header_count;
+    bool left; /* as it was, though it calls hooks */
 };
 
 struct block {
@@ -73,17 +74,16 @@ struct block {
     struct block *next;
 };
 
-/* All of this is written by who holds the lock: the process number of the holder, so that the child of a fork that came at a bad time
- * sees that nobody holds it. */
+/* All of this is written and read by who holds the lock: the process number of the holder, so that the child of a fork that came at a
+ * bad time sees that nobody holds it. */
 static uint32_t lock;
 static struct block *blocks;
-static unsigned long long seen_unloads;
 static struct table slots, stubs;
-/* Those that were looked at. is_known() reads them without the lock: entries are only added, and the count after them; when all are
- * forgotten, the count becomes 0 first, and whoever still sees an old entry leaves alone a module whose calls work without being
- * changed. A longer array takes the place of a full one, which is kept: someone may be reading it. */
-static struct module *known, ours;
+static struct module *known, ours; /* those that were looked at, and this library */
 static unsigned known_count, known_room;
+static unsigned long long seen_unloads;
+/* How many modules had ever been loaded when all were looked at. Read without the lock too: a stale value costs another look. */
+static unsigned long long seen_loads;
 
 static bool same_text(const char *a, const char *b)
 {
@@ -479,7 +479,8 @@ static unsigned change_calls(const uint8_t *begin, const uint8_t *end, struct st
     }
 }
 
-static void change_module(const struct module *module)
+/* False if the module was left as it is, or some of it. */
+static bool change_module(const struct module *module)
 {
     uintptr_t low = UINTPTR_MAX, high = 0;
     table_clear(&stubs);
@@ -492,11 +493,9 @@ static void change_module(const struct module *module)
         low = begin < low ? begin : low;
         high = end > high ? end : high;
     }
-    if (high <= low)
-        return;
-    struct block *block = block_near(low, high);
+    struct block *block = low < high ? block_near(low, high) : NULL;
     if (!block)
-        return;
+        return false;
     unsigned changed = 0;
     change.failed = false;
     for (unsigned i = 0; i < module->header_count; i++) {
@@ -510,16 +509,15 @@ static void change_module(const struct module *module)
     if (rf_options.verbosity)
         rf_say("%u calls of hooks in the module at 0x%zx reach copies at 0x%zx%s", changed, (size_t)module->base, (size_t)block->at,
                change.failed ? ", except some that could not be changed" : "");
+    return !change.failed;
 }
 
 /* -- modules -------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_known(uintptr_t pc)
+static bool is_known(uintptr_t address)
 {
-    unsigned count = __atomic_load_n(&known_count, __ATOMIC_ACQUIRE);
-    const struct module *list = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    for (unsigned i = 0; i < count; i++)
-        if (inside(&list[i], pc, 1))
+    for (unsigned i = 0; i < known_count; i++)
+        if (inside(&known[i], address, 1))
             return true;
     return false;
 }
@@ -531,22 +529,34 @@ static void remember(const struct module *module)
         struct module *longer = rf_take(room * sizeof *longer);
         for (unsigned i = 0; i < known_count; i++)
             longer[i] = known[i];
-        __atomic_store_n(&known, longer, __ATOMIC_RELEASE);
+        if (known_room)
+            rf_give(known, known_room * sizeof *known);
+        known = longer;
         known_room = room;
     }
-    known[known_count] = *module;
-    __atomic_store_n(&known_count, known_count + 1, __ATOMIC_RELEASE);
+    known[known_count++] = *module;
 }
 
-/* Remembers the modules that are new and whose code nobody runs now: that with *pc, all of them if there is one thread. */
-static int gather(struct dl_phdr_info *info, size_t size, void *pc)
+static void forget(void)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < known_count; i++)
+        if (known[i].left)
+            known[kept++] = known[i];
+    known_count = kept;
+}
+
+/* Remembers the modules that are new, from *first on. */
+static int gather(struct dl_phdr_info *info, size_t size, void *first)
 {
     (void)size;
     if (info->dlpi_subs != seen_unloads) {
-        __atomic_store_n(&known_count, 0, __ATOMIC_RELEASE);
+        forget();
+        *(unsigned *)first = known_count;
         seen_unloads = info->dlpi_subs;
     }
-    struct module module = { info->dlpi_addr, UINTPTR_MAX, 0, info->dlpi_phdr, info->dlpi_phnum };
+    __atomic_store_n(&seen_loads, info->dlpi_adds, __ATOMIC_RELAXED);
+    struct module module = { info->dlpi_addr, UINTPTR_MAX, 0, info->dlpi_phdr, info->dlpi_phnum, false };
     for (unsigned i = 0; i < module.header_count; i++) {
         const ElfW(Phdr) *header = &module.headers[i];
         if (header->p_type != PT_LOAD)
@@ -559,31 +569,42 @@ static int gather(struct dl_phdr_info *info, size_t size, void *pc)
         return 0;
     if (inside(&module, (uintptr_t)rf_near_begin, 1))
         ours = module;
-    if ((__libc_single_threaded || inside(&module, *(uintptr_t *)pc, 1)) && !is_known(module.low))
+    if (!is_known(module.low))
         remember(&module);
     return 0;
 }
 
-/* The loader's lock, under which it shows its list, is not held for long. It is safe to use what it showed afterwards: either there is
- * no other thread that could unload it, or we are in a constructor, which keeps others from loading and unloading. */
-static void look(uintptr_t pc)
+static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+static int each_module(int (*visit)(struct dl_phdr_info *, size_t, void *), void *argument)
 {
     static int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+    if (!iterate)
+        *(void **)&iterate = rf_find_real("dl_iterate_phdr");
+    return iterate(visit, argument);
+}
+
+/* The loader's lock, under which it shows its list, is not held for long. It is safe to use what it showed afterwards: either there is
+ * no other thread that could unload it, or we are in a constructor, which keeps others from loading and unloading. */
+static void look(void)
+{
     uint32_t here = (uint32_t)RF_SYSCALL(SYS_getpid, 0);
     for (uint32_t holder = 0; !__atomic_compare_exchange_n(&lock, &holder, here, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);)
         if (holder == here) {
             rf_yield();
             holder = 0;
         }
-    if (!iterate)
-        *(void **)&iterate = rf_find_real("dl_iterate_phdr");
-    unsigned before = known_count;
-    unsigned long long unloads = seen_unloads;
-    iterate(gather, &pc);
+    unsigned first = known_count;
+    each_module(gather, &first);
     change.fd = -1;
-    for (unsigned i = seen_unloads == unloads ? before : 0; i < known_count; i++)
-        if (find_slots(&known[i]))
-            change_module(&known[i]);
+    for (; first < known_count; first++)
+        if (find_slots(&known[first]))
+            known[first].left = !change_module(&known[first]);
     if (change.fd >= 0)
         RF_SYSCALL(SYS_close, change.fd);
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
@@ -591,12 +612,16 @@ static void look(uintptr_t pc)
 
 void rf_module_loaded(void)
 {
-    if (rf_options.patch_calls)
-        look(0);
+    if (rf_options.patch_calls && __libc_single_threaded)
+        look();
 }
 
-void rf_module_begins(uintptr_t pc)
+void rf_module_begins(void)
 {
-    if (rf_options.patch_calls && !is_known(pc))
-        look(pc);
+    unsigned long long loads;
+    if (!rf_options.patch_calls)
+        return;
+    each_module(count_loads, &loads);
+    if (loads != __atomic_load_n(&seen_loads, __ATOMIC_RELAXED))
+        look();
 }

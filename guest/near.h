@@ -2,12 +2,10 @@
 #ifndef RF_GUEST_NEAR_H
 #define RF_GUEST_NEAR_H
 
-#include <stdint.h>
-
-/* The list of modules may have changed: at the start, after dlopen() and dlclose(). With one thread all that came are changed. */
+/* The list of modules may have changed: at the start, after dlopen(). Changes those that are new if there is only one thread. */
 void rf_module_loaded(void);
 
-/* The module with this code begins to run: __tsan_init was called from there. It is changed if it is new. */
-void rf_module_begins(uintptr_t pc);
+/* __tsan_init() was called again: a module is about to begin. Changes those that are new, whatever other threads do. */
+void rf_module_begins(void);
 
 #endif

@@ -21,6 +21,7 @@
 #include "guest/access.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
+#include "guest/near.h"
 #include "guest/options.h"
 #include "guest/planes.h"
 #include "guest/report.h"
@@ -82,9 +83,6 @@ static bool mend_fault(siginfo_t *info, void *context)
     return rf_planes_fault((uintptr_t)info->si_addr);
 }
 
-/* guest/near.c */
-void rf_module_loaded(void) __attribute__((weak));
-
 int rf_start(void)
 {
     if (__builtin_expect(state != NOT_YET, 1))
@@ -103,8 +101,7 @@ int rf_start(void)
     state = RUNS;
     rf_started = 1;
     rf_self_attach();
-    if (rf_options.patch_calls && rf_module_loaded)
-        rf_module_loaded();
+    rf_module_loaded();
     if (rf_options.verbosity)
         rf_say("runs with %s%s", rf_options.detector, rf_planes_lazy() ? ", histories mapped page by page" : "");
     return 1;
@@ -113,7 +110,8 @@ int rf_start(void)
 RF_EXPORT void __tsan_init(void);
 void __tsan_init(void)
 {
-    rf_start();
+    if (rf_start())
+        rf_module_begins();
 }
 
 static __attribute__((constructor(101))) void begin(void)

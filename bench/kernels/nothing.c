@@ -1,0 +1,5 @@
+/* A program that only starts and ends. */
+int main(void)
+{
+    return 0;
+}

@@ -1,0 +1,49 @@
+#!/bin/sh
+# fetch.sh DIRECTORY PACKAGE...: the Debian source packages, unpacked as DIRECTORY/PACKAGE. What is there already is kept.
+#
+# apt gets a configuration, lists and a cache of its own under DIRECTORY/apt, with a line for sources: nothing of the system's is
+# changed, and no root is needed. MIRROR and SUITE say where from.
+set -eu
+directory=$1
+shift
+mkdir -p "$directory"
+directory=$(cd "$directory" && pwd)
+apt=$directory/apt
+
+missing=
+for package; do
+    [ -d "$directory/$package" ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+for tool in apt-get dpkg-source; do
+    command -v $tool >/dev/null || {
+        echo "bench: $tool is needed to fetch sources: apt-get install apt dpkg-dev" >&2
+        exit 1
+    }
+done
+
+mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+echo "deb-src ${MIRROR:-http://deb.debian.org/debian} ${SUITE:-bookworm} main" >"$apt/sources.list"
+cat >"$apt/apt.conf" <<END
+Dir::Etc::sourcelist "$apt/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State::lists "$apt/lists";
+Dir::Cache "$apt/cache";
+APT::Sandbox::User "";
+END
+export APT_CONFIG="$apt/apt.conf"
+echo "bench: lists of sources" >&2
+apt-get -q=2 update
+for package in $missing; do
+    echo "bench: source of $package" >&2
+    rm -rf "$apt/$package"
+    mkdir "$apt/$package"
+    rm -rf "$directory/$package.new"
+    if (cd "$apt/$package" && apt-get -q=2 source --download-only "$package" &&
+        dpkg-source --no-check --no-copy -x ./*.dsc "$directory/$package.new") >"$apt/$package.log" 2>&1; then
+        mv "$directory/$package.new" "$directory/$package"
+    else # the others are worth measuring all the same
+        sed -n 's/^E: /bench: /p' "$apt/$package.log" >&2
+        echo "bench: $package is left out; sources from elsewhere may be put into $directory/$package" >&2
+    fi
+done
