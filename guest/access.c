@@ -1,8 +1,7 @@
 /* The long way of an access: what the hot hooks (guest/hooks.S) do not decide by themselves.
  *
- * 1. One step on a granule is atomic: a word without units (guest/units.h) is replaced by compare-and-swap; one that has any is
- *    changed only under the lock of its stripe, and whoever holds it first makes the word a record, which no swap expects. So of two
- *    racing accesses the hook that comes second sees what the first one left.
+ * 1. One step on a granule is atomic: a word is replaced by compare-and-swap, and one that has units (guest/units.h), or is to have
+ *    any, under the lock of its stripe. So of two racing accesses the hook that comes second sees what the first one left.
  * 2. A moment is in RF_NOTES and rf_moment_blocks before a word names it; on x86 nobody sees these stores in another order.
  * 3. The thread is busy (guest/self.h) from the look at the word to its replacement: sweeps and signal handlers wait that long.
  */
@@ -30,58 +29,52 @@ static void touch(uint64_t *word)
     }
 }
 
-/* With the stripe's lock. */
-static void step_locked(uint64_t *place, unsigned mask, struct rf_step *step)
+/* The units that the slices name are given back. */
+static void end_units(struct rf_slices *slices, struct rf_step *step)
 {
-    struct rf_slices slices;
-    struct rf_stripe *stripe = rf_stripe_of(place);
-    rf_spin_lock(&stripe->lock);
-    step->stripe = stripe;
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    while (!(word & RF_ODD_BIT)) { /* invariant 1 */
-        rf_slices_of(word, &slices);
-        uint32_t number = rf_record_new(stripe, slices.count);
-        uint64_t record = RF_WORD(slices.count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
-        for (unsigned i = 0; i < slices.count; i++)
-            rf_record_at(number, slices.count)[i] = rf_slice_in_record(&slices.list[i]);
-        if (__atomic_compare_exchange_n(place, &word, record, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            word = record;
-        else
-            rf_record_end(stripe, number, slices.count);
-    }
-    rf_slices_of(word, &slices);
+    for (unsigned i = 0; i < slices->count; i++)
+        ftm_clear(step, &slices->list[i].cell);
+}
+
+static void end_record(struct rf_stripe *stripe, uint64_t word)
+{
     if (rf_word_is_record(word))
         rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
-    step->race = 0;
-    rf_slices_step(&slices, mask, step);
-    __atomic_store_n(place, rf_slices_word(&slices, step), __ATOMIC_RELEASE);
+}
+
+/* The rules on one granule, with the stripe's lock. */
+static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask, struct rf_step *step)
+{
+    struct rf_slices slices;
+    struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    for (;;) {
+        step->race = 0;
+        rf_slices_of(word, &slices);
+        rf_slices_step(&slices, mask, step);
+        uint64_t next = rf_slices_word(&slices, step), old = word;
+        if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            end_record(stripe, old);
+            break;
+        }
+        /* Only a word without units changes while the lock is held; then all units there are now are new. */
+        end_record(stripe, next);
+        end_units(&slices, step);
+    }
     rf_spin_unlock(&stripe->lock);
 }
 
 /* One granule. The thread is busy. Returns the moment that the access races with, or 0. */
-static uint32_t step_granule(uint64_t *place, unsigned mask, struct rf_step *step)
+static inline uint32_t step_granule(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step)
 {
-    struct rf_slices slices;
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    for (;;) {
-        *step = (struct rf_step){ .self = step->self, .now = step->now, .flags = step->flags };
-        if ((word & RF_ODD_BIT) || (step->flags & RF_A_ATOMIC))
-            break;
-        uint64_t next;
-        if (!rf_word_quick(step, word, mask, &next)) {
-            rf_slices_of(word, &slices);
-            rf_slices_step(&slices, mask, step);
-            next = rf_slices_word(&slices, step);
-            if (step->needs_stripe)
-                break;
-        }
-        if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            touch(place);
-            return step->race;
-        }
-    }
-    step_locked(place, mask, step);
+    uint64_t next;
     touch(place);
+    step->race = 0;
+    while (!rf_word_has_units(word) && !(step->flags & RF_A_ATOMIC) && rf_word_quick(step, word, mask, &next))
+        if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return 0;
+    step_locked(place, mask, step);
     return step->race;
 }
 
@@ -129,7 +122,7 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         if (!rf_word_repeats(self, place, word, mask, flags)) {
             if (!step.now)
                 step.now = rf_moment_now(self, pc, flags, size);
-            if (step_granule(place, mask, &step) && !race.race) {
+            if (step_granule(place, word, mask, &step) && !race.race) {
                 race = step;
                 race_at = addr;
                 race_size = size > RF_GRANULE ? length : size;
@@ -146,18 +139,43 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         after(self, race_at, race_size, &race);
 }
 
-/* Where the hot hooks go on: size and flags are in the hook's own code. */
+/* All bytes of the mask were accessed in this epoch, in a word of the two plain forms. */
+static inline bool repeats_plainly(uint64_t word, unsigned mask, unsigned flags)
+{
+    uint64_t moment = word >> 28 & RF_MOMENT_MASK;
+    return !(mask & ~RF_WORD_M(word)) && !(word & RF_ODD_BIT) && moment - (rf_hot.base & 0xfffffff) < rf_hot.span &&
+           (!(flags & RF_A_WRITE) || (word & RF_WRITES_BIT));
+}
+
+/* Where the hot hooks go on: nearly always an access inside one granule, to what was last accessed in an earlier epoch. */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
-    rf_access(addr, size, flags, pc);
+    struct rf_self *self = rf_hot.self;
+    unsigned offset = addr % RF_GRANULE, mask = ((1u << size) - 1) << offset;
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || mask > 0xff, 0)) {
+        rf_access(addr, size, flags, pc);
+        return;
+    }
+    struct rf_step step = { .self = self, .flags = flags };
+    uint64_t *place = rf_word(addr);
+    rf_busy_begin(self);
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (!repeats_plainly(word, mask, flags) &&
+        !((word & RF_ODD_BIT) && rf_word_repeats(self, place, word, mask, flags))) {
+        step.now = rf_moment_now(self, pc, flags, size);
+        step_granule(place, word, mask, &step);
+    }
+    rf_busy_end(self);
+    if (__builtin_expect(step.race || self->wants_sweep, 0))
+        after(self, addr, size, &step);
 }
 
 /* Back to "never accessed", units given back. */
 static void clear_word(uint64_t *place)
 {
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    while (word && !(word & RF_ODD_BIT))
+    while (word && !rf_word_has_units(word))
         if (__atomic_compare_exchange_n(place, &word, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return;
     if (!word)
@@ -165,14 +183,12 @@ static void clear_word(uint64_t *place)
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
     word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (word & RF_ODD_BIT) {
+    if (rf_word_has_units(word)) {
         struct rf_slices slices;
         struct rf_step step = { .stripe = stripe };
         rf_slices_of(word, &slices);
-        if (rf_word_is_record(word))
-            rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
-        for (unsigned i = 0; i < slices.count; i++)
-            ftm_clear(&step, &slices.list[i].cell);
+        end_record(stripe, word);
+        end_units(&slices, &step);
     }
     __atomic_store_n(place, 0, __ATOMIC_RELEASE);
     rf_spin_unlock(&stripe->lock);
@@ -192,7 +208,7 @@ static void clear_bytes(uint64_t *place, unsigned mask)
         for (unsigned i = 0, count = slices.count; i < count; i++) {
             struct rf_slice *slice = &slices.list[i];
             if (!(slice->mask & ~mask)) {
-                if (word & RF_ODD_BIT)
+                if (rf_word_has_units(word))
                     ftm_clear(&step, &slice->cell);
                 slice->cell.word = 0;
                 slice->mask = slice->atomic ? 0 : slice->mask;
@@ -205,15 +221,12 @@ static void clear_bytes(uint64_t *place, unsigned mask)
         }
         rf_slices_join(&slices);
         uint64_t next = rf_slices_word(&slices, &step);
-        bool was_record = rf_word_is_record(word);
         uint64_t old = word;
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            if (was_record)
-                rf_record_end(stripe, RF_WORD_X(old), RF_WORD_M(old));
+            end_record(stripe, old);
             break;
         }
-        if (rf_word_is_record(next)) /* only a word without units can have changed under us */
-            rf_record_end(stripe, RF_WORD_X(next), RF_WORD_M(next));
+        end_record(stripe, next); /* only a word without units can have changed under us */
     }
     rf_spin_unlock(&stripe->lock);
 }

@@ -27,6 +27,11 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     slices->count = 0;
+    if (rf_word_is_halves(word)) {
+        add(slices, rf_halves_mask(word), y, y);
+        add(slices, ~rf_halves_mask(word) & 0xff, x, rf_halves_read(word));
+        return;
+    }
     if (rf_word_is_record(word)) {
         const uint64_t *record = rf_record_at(x, m);
         for (unsigned i = 0; i < m; i++)
@@ -244,45 +249,6 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step)
     return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
 }
 
-bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
-{
-    unsigned m = RF_WORD_M(word);
-    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now = step->now;
-    if (step->flags & RF_A_WRITE) {
-        if (!rf_step_ordered(step, y) || !rf_step_ordered(step, x))
-            return false;
-        if (mask == 0xff) {
-            *next = RF_WORD(0xff, now, 0) | RF_WRITES_BIT;
-            return true;
-        }
-        if (!(word & RF_WRITES_BIT) && word)
-            return false;
-        if (y == now && m) /* more bytes of the same */
-            *next = (m | mask) == 0xff ? RF_WORD(0xff, now, 0) | RF_WRITES_BIT : word | (uint64_t)mask << 56;
-        else if (m == 0xff || (m | mask) == 0xff) /* what is left was all written in Y */
-            *next = RF_WORD(mask, now, y) | RF_WRITES_BIT;
-        else if (!(m & ~mask)) /* or in X */
-            *next = RF_WORD(mask, now, x) | RF_WRITES_BIT;
-        else
-            return false;
-        return true;
-    }
-    if (word & RF_WRITES_BIT) {
-        if (m != 0xff || !rf_step_ordered(step, y))
-            return false;
-        *next = RF_WORD(mask, now, y);
-        return true;
-    }
-    if (!rf_step_ordered(step, x))
-        return false;
-    if (y == now && m) {
-        *next = word | (uint64_t)mask << 56;
-        return true;
-    }
-    *next = RF_WORD(mask, now, x);
-    return !(m & ~mask) && rf_step_ordered(step, y);
-}
-
 /* A moment of the present epoch in a set; see guest/units.h, 2. */
 static bool set_has_now(struct rf_self *self, uint32_t set, bool must_write)
 {
@@ -328,7 +294,10 @@ bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word,
     if (!rf_word_is_record(word)) {
         if (flags & RF_A_ATOMIC)
             return false;
-        if (word & RF_WRITES_BIT)
+        if (rf_word_is_halves(word))
+            covered = (rf_moment_is_now(self, RF_WORD_Y(word)) ? rf_halves_mask(word) : 0) |
+                      (!(flags & RF_A_WRITE) && rf_moment_is_now(self, rf_halves_read(word)) ? ~rf_halves_mask(word) : 0);
+        else if (word & RF_WRITES_BIT)
             covered = (rf_moment_is_now(self, RF_WORD_Y(word)) ? m : 0) | (rf_moment_is_now(self, RF_WORD_X(word)) ? ~m : 0);
         else if (rf_moment_is_now(self, RF_WORD_X(word)))
             covered = 0xff; /* written in this epoch */
@@ -342,5 +311,5 @@ bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word,
     if ((covered & mask) != mask)
         return false;
     __atomic_thread_fence(__ATOMIC_ACQUIRE); /* what was read of units was read before the word is looked at again */
-    return !(word & RF_ODD_BIT) || __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+    return !rf_word_has_units(word) || __atomic_load_n(place, __ATOMIC_RELAXED) == word;
 }

@@ -23,9 +23,31 @@
 #define RF_WORD_X(word) ((uint32_t)((word)&RF_MOMENT_MASK))
 #define RF_WORD(m, y, x) ((uint64_t)(m) << 56 | (uint64_t)(y) << 28 | (x))
 
+static inline bool rf_word_is_halves(uint64_t word)
+{
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && RF_WORD_Y(word);
+}
+
 static inline bool rf_word_is_record(uint64_t word)
 {
-    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT);
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && !RF_WORD_Y(word);
+}
+
+/* It names a read map or a record: only who has the stripe's lock may replace it. */
+static inline bool rf_word_has_units(uint64_t word)
+{
+    return (word & RF_ODD_BIT) && !rf_word_is_halves(word);
+}
+
+/* The parts of a word in halves: the half that was written in Y, and the moment in which the other was read. */
+static inline unsigned rf_halves_mask(uint64_t word)
+{
+    return word >> 63 ? 0xf0 : 0x0f;
+}
+
+static inline uint32_t rf_halves_read(uint64_t word)
+{
+    return RF_WORD_Y(word) + (uint32_t)((int32_t)(RF_WORD_M(word) << 25) >> 25);
 }
 
 /* An access, as the rules see it. */
@@ -173,10 +195,72 @@ uint64_t rf_slice_in_record(const struct rf_slice *slice);
 
 /* What rf_slices_step() would make of a word without units, for a plain access in the cases that nearly all are: everything that the
  * access meets happens before it ([FT' READ EXCL], [FT' WRITE EXCL]). false: not such a case. */
-bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
+static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
 /* Whether an access to these bytes repeats one of the present epoch: nothing would change. No lock needed; `word` was loaded from
  * *place. */
 bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags);
+
+/* A read of one half, after the other was written in this epoch; or a write of a half that was so read. */
+static inline bool rf_word_quick_half(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+{
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
+    if (rf_word_is_halves(word)) {
+        if (!(step->flags & RF_A_WRITE) || (mask ^ rf_halves_mask(word)) != 0xff || !rf_step_ordered(step, x) ||
+            !rf_step_ordered(step, rf_halves_read(word)))
+            return false;
+        *next = (y == step->now ? RF_WORD(0xff, y, 0) : RF_WORD(mask, step->now, y)) | RF_WRITES_BIT;
+        return true;
+    }
+    uint32_t distance = step->now - y;
+    if (step->flags & RF_A_WRITE || (mask ^ RF_WORD_M(word)) != 0xff || (mask != 0x0f && mask != 0xf0) || !y ||
+        distance + 64 >= 128 || !rf_step_ordered(step, x))
+        return false;
+    *next = RF_WORD((mask == 0x0f ? 0x80u : 0) | (distance & 0x7f), y, x) | RF_ODD_BIT | RF_WRITES_BIT;
+    return true;
+}
+
+static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+{
+    unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now = step->now;
+    if (word & RF_ODD_BIT)
+        return rf_word_quick_half(step, word, mask, next);
+    if (step->flags & RF_A_WRITE) {
+        if (!rf_step_ordered(step, y) || !rf_step_ordered(step, x))
+            return false;
+        if (mask == 0xff) {
+            *next = RF_WORD(0xff, now, 0) | RF_WRITES_BIT;
+            return true;
+        }
+        if (!(word & RF_WRITES_BIT) && word) {
+            *next = RF_WORD(mask, now, x) | RF_WRITES_BIT;
+            return !(m & ~mask); /* nothing is left that was read in Y */
+        }
+        if (y == now && m) /* more bytes of the same */
+            *next = (m | mask) == 0xff ? RF_WORD(0xff, now, 0) | RF_WRITES_BIT : word | (uint64_t)mask << 56;
+        else if (m == 0xff || (m | mask) == 0xff) /* what is left was all written in Y */
+            *next = RF_WORD(mask, now, y) | RF_WRITES_BIT;
+        else if (!(m & ~mask)) /* or in X */
+            *next = RF_WORD(mask, now, x) | RF_WRITES_BIT;
+        else
+            return false;
+        return true;
+    }
+    if (word & RF_WRITES_BIT) {
+        if (m != 0xff)
+            return rf_word_quick_half(step, word, mask, next);
+        *next = RF_WORD(mask, now, y);
+        return rf_step_ordered(step, y);
+    }
+    if (!rf_step_ordered(step, x))
+        return false;
+    if (y == now && m) {
+        *next = word | (uint64_t)mask << 56;
+        return true;
+    }
+    *next = RF_WORD(mask, now, x);
+    return !(m & ~mask) && rf_step_ordered(step, y);
+}
 
 #endif

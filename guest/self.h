@@ -61,9 +61,32 @@ static inline struct rf_self *rf_self(void)
     return __builtin_expect(rf_hot.self != NULL, 1) ? rf_hot.self : rf_self_attach();
 }
 
-/* Between the two the world cannot be stopped. Not nested; short; no waiting for another thread in between. guest/world.c */
-void rf_busy_begin(struct rf_self *self);
-void rf_busy_end(struct rf_self *self);
+/* Between the two the world cannot be stopped. Not nested; short; no waiting for another thread in between. guest/world.c argues why
+ * the plain store and load suffice. */
+extern uint32_t rf_world_stopping;
+extern bool rf_world_fences;
+void rf_world_wait(struct rf_self *self);
+void rf_signals_deliver(void); /* guest/signals.c */
+
+static inline void rf_busy_begin(struct rf_self *self)
+{
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED);
+    if (__builtin_expect(rf_world_fences, 0))
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    else
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the compiler keeps the order; rf_world_stop() sees to the processor */
+    if (__builtin_expect(__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED), 0))
+        rf_world_wait(self);
+}
+
+static inline void rf_busy_end(struct rf_self *self)
+{
+    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(self->pending_signals, 0)) /* one came while the thread was busy */
+        rf_signals_deliver();
+}
+
 /* Waits until no other thread is busy and keeps them from becoming so: for sweeps and fork. */
 void rf_world_stop(struct rf_self *self);
 void rf_world_go(struct rf_self *self);

@@ -14,46 +14,24 @@
 #include "guest/start.h"
 #include "guest/threads.h"
 
-static uint32_t stopping;
+uint32_t rf_world_stopping;
 static uint32_t stopper; /* a lock */
-static bool fences;      /* invariant 2; written once, before there is a second thread */
+bool rf_world_fences; /* invariant 2; written once, before there is a second thread */
 
 void rf_world_begin(void)
 {
     long known = RF_SYSCALL(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-    fences = known < 0;
+    rf_world_fences = known < 0;
 }
 
-static __attribute__((noinline)) void wait_for_go(struct rf_self *self)
+void rf_world_wait(struct rf_self *self)
 {
     do {
         __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
-        while (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE))
-            rf_futex_wait(&stopping, 1);
+        while (__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE))
+            rf_futex_wait(&rf_world_stopping, 1);
         __atomic_store_n(&self->busy, 1, __ATOMIC_SEQ_CST);
-    } while (__atomic_load_n(&stopping, __ATOMIC_SEQ_CST));
-}
-
-void rf_busy_begin(struct rf_self *self)
-{
-    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED);
-    if (fences)
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    else
-        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the compiler keeps the order; rf_world_stop sees to the processor */
-    if (__builtin_expect(__atomic_load_n(&stopping, __ATOMIC_RELAXED), 0))
-        wait_for_go(self);
-}
-
-/* guest/signals.c: a signal came while the thread was busy; it is delivered now. */
-extern void rf_signals_deliver(void);
-
-void rf_busy_end(struct rf_self *self)
-{
-    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(self->pending_signals, 0))
-        rf_signals_deliver();
+    } while (__atomic_load_n(&rf_world_stopping, __ATOMIC_SEQ_CST));
 }
 
 static void wait_for(struct rf_self *other, void *self)
@@ -68,8 +46,8 @@ static void wait_for(struct rf_self *other, void *self)
 void rf_world_stop(struct rf_self *self)
 {
     rf_spin_lock(&stopper);
-    __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
-    if (!fences)
+    __atomic_store_n(&rf_world_stopping, 1, __ATOMIC_SEQ_CST);
+    if (!rf_world_fences)
         RF_SYSCALL(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     rf_threads_each(wait_for, self);
@@ -78,7 +56,7 @@ void rf_world_stop(struct rf_self *self)
 void rf_world_go(struct rf_self *self)
 {
     (void)self;
-    __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
-    rf_futex_wake(&stopping);
+    __atomic_store_n(&rf_world_stopping, 0, __ATOMIC_SEQ_CST);
+    rf_futex_wake(&rf_world_stopping);
     rf_spin_unlock(&stopper);
 }
