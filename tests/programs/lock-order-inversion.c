@@ -1,0 +1,35 @@
+// expect: race
+// runs: 10
+// kind: lock-order-inversion (potential deadlock)
+// options: detect_deadlocks=1
+// Two mutexes in two orders.
+#include "tests/programs/order.h"
+
+static pthread_mutex_t x = PTHREAD_MUTEX_INITIALIZER, y = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void *one(void *unused)
+{
+    (void)gate;
+    pthread_mutex_lock(&x);
+    pthread_mutex_lock(&y);
+    pthread_mutex_unlock(&y);
+    pthread_mutex_unlock(&x);
+    reach(1);
+    return unused;
+}
+
+static void *two(void *unused)
+{
+    await(1);
+    pthread_mutex_lock(&y);
+    pthread_mutex_lock(&x);
+    pthread_mutex_unlock(&x);
+    pthread_mutex_unlock(&y);
+    return unused;
+}
+
+int main(void)
+{
+    run_both(one, two);
+    return 0;
+}
