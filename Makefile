@@ -24,8 +24,10 @@ WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes 
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there before scripts/setup ran.
 PKGS := libzstd libxxhash
+# What the library needs only where it finds symbols for reports, which its users need not.
+SYMBOL_PKGS := libdw
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
-PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)))$(PKG_LIBS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS) $(SYMBOL_PKGS)))$(PKG_LIBS)
 RF_CFLAGS = -std=c11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -I. $(WARN) $(CFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(PKG_CFLAGS)
 RF_LIBS = $(PKG_LIBS) -lpthread -lm

@@ -9,7 +9,7 @@
 static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
-    const char *summary;
+    const char *summary; /* NULL: not for people */
 } commands[] = {
     { "cc", rf_cli_cc, "compile and link C, as gcc or clang, for `run`" },
     { "c++", rf_cli_cxx, "the same for C++" },
@@ -17,13 +17,15 @@ static const struct command {
     { "analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors" },
     { "compare", rf_cli_compare, "all detectors over one trace, side by side" },
     { "trace", rf_cli_trace, "convert, inspect, check and generate traces" },
+    { "reporter", rf_cli_reporter, NULL },
 };
 
 static void help(void)
 {
     puts("usage: redflag COMMAND [ARGUMENT...]\n\nFinds data races.\n\nCommands:");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+        if (commands[i].summary)
+            printf("  %-10s %s\n", commands[i].name, commands[i].summary);
     puts("\n`redflag COMMAND --help` tells more about a command, `redflag --version` which version this is.");
 }
 

@@ -49,7 +49,7 @@ static void begin(struct rf_json *json, const char *key)
 {
     if (!json->first)
         fputc(',', json->out);
-    if (json->depth)
+    if (json->depth && !json->line)
         fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
     json->first = false;
     if (key) {
@@ -69,11 +69,11 @@ void rf_json_open(struct rf_json *json, const char *key, char bracket)
 void rf_json_close(struct rf_json *json, char bracket)
 {
     json->depth--;
-    if (!json->first)
+    if (!json->first && !json->line)
         fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
     json->first = false;
     fputc(bracket, json->out);
-    if (!json->depth)
+    if (!json->depth && !json->line)
         fputc('\n', json->out);
 }
 

@@ -10,6 +10,7 @@ struct rf_json {
     FILE *out;
     unsigned depth;
     bool first; /* nothing was written in the current object or array */
+    bool line;  /* all on one line, and no line feed at its end */
 };
 
 /* The key is NULL inside an array and for the outermost value. */
