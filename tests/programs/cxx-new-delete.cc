@@ -1,5 +1,6 @@
 // expect: none
 // runs: 10
+// stock: ends a program that wants too much, by default
 // Every operator new has its delete; blocks pass between threads through a future.
 #include <future>
 #include <memory>

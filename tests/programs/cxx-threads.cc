@@ -1,5 +1,7 @@
 // expect: none
 // runs: 10
+// flags: -std=c++17
+// stock: does not know pthread_mutex_clocklock
 // std::thread, mutexes, conditions, futures, call_once and shared pointers.
 #include <chrono>
 #include <condition_variable>

@@ -1,6 +1,7 @@
 // expect: race
 // runs: 10
 // kind: data race on vptr (ctor/dtor vs virtual call)
+// stock: looks at one side only, and gcc marks only writes
 // A virtual call while another thread destroys the object.
 #include <new>
 
