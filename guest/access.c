@@ -15,6 +15,7 @@
 #include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/objects.h"
+#include "guest/ompt.h"
 #include "guest/report.h"
 #include "guest/start.h"
 #include "guest/sweep.h"
@@ -91,7 +92,7 @@ static void after(struct rf_self *self, uintptr_t addr, size_t size, const struc
         struct rf_report_side now = { addr, size, rf_moment_note(step->now), self->number, false };
         struct rf_report_side before = { addr, rf_note_size(note), note, rf_thread_of(slot, rf_moment_time(step->race)), true };
         bool deferred = (step->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &now, &before, slot, rf_moment_time(step->race));
-        if (!deferred && !rf_benign(addr, size)) {
+        if (!deferred && !rf_benign(addr, size) && !rf_ompt_internal(now.note) && !rf_ompt_internal(before.note)) {
             self->inside++;
             rf_report_race(&now, &before);
             self->inside--;

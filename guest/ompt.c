@@ -8,6 +8,10 @@
  *    acquired it waits there until the one before has told. That one is on its way, and needs nothing of us.
  * 4. A task runs under the clock of the thread that runs it, as in guest/gomp.c.
  */
+#include "guest/ompt.h"
+
+#include <link.h>
+
 #include "guest/access.h"
 #include "guest/atomics.h"
 #include "guest/gomp.h"
@@ -27,6 +31,7 @@ enum callback {
     TASK_CREATE = 5,
     TASK_SCHEDULE = 6,
     IMPLICIT_TASK = 7,
+    SYNC_REGION_WAIT = 16,
     MUTEX_RELEASED = 17,
     DEPENDENCES = 18,
     SYNC_REGION = 23,
@@ -44,12 +49,21 @@ enum { LOCK_NEST = 3, LOCK_TEST_NEST = 4 };
 
 struct dependence {
     union word variable;
-    int kind; /* in 1, out 2, inout 3, mutexinoutset 4 */
+    int kind; /* enum rf_omp_depend; SOURCE and SINK: of a doacross loop, one entry for each counter */
 };
+
+enum { SOURCE = 5, SINK = 6 };
 
 typedef void any_function(void);
 typedef any_function *lookup_function(const char *name);
 typedef int set_callback(int which, any_function *function);
+typedef int get_task_memory(void **addr, size_t *size, int block);
+
+/* Set once, before there are teams. */
+static get_task_memory *task_memory;
+static struct module {
+    uintptr_t from, to;
+} libomp, guest;
 
 struct start_tool_result {
     int (*initialize)(lookup_function *lookup, int device, union word *data);
@@ -109,13 +123,39 @@ static void task_create(union word *creator, const void *frame, union word *word
     rf_omp_task_created(task);
 }
 
+/* As in guest/gomp.c: by the outermost counter. */
+static void across(const struct rf_omp_task *task, const struct dependence *outermost)
+{
+    uintptr_t iteration = (uintptr_t)&task->team->across[outermost->variable.value % sizeof task->team->across];
+    if (outermost->kind == SOURCE)
+        rf_release(iteration, RF_O_USER);
+    else
+        rf_acquire(iteration, RF_O_USER);
+}
+
 static void dependences(union word *word, const struct dependence *list, int count)
 {
     struct rf_self *self = rf_atomic_self();
     struct rf_omp_task *task = word ? word->ptr : NULL;
+    if (self && task && count && (list->kind == SOURCE || list->kind == SINK))
+        across(task, list);
     for (int i = 0; self && task && i < count; i++)
         if (list[i].kind >= RF_OMP_IN && list[i].kind <= RF_OMP_MUTEX)
             rf_omp_depends(self, task, (uintptr_t)list[i].variable.ptr, (enum rf_omp_depend)list[i].kind);
+}
+
+/* libomp keeps the memory of tasks, with the program's private data in it, for later ones. It says where that of the present task is,
+ * which is still the one that ends. */
+static void forget_task_memory(void)
+{
+    void *addr;
+    size_t size;
+    for (int block = 0, more = task_memory != NULL; more; block++) {
+        size = 0;
+        more = task_memory(&addr, &size, block);
+        if (size)
+            rf_range_clear((uintptr_t)addr, size);
+    }
 }
 
 static void task_schedule(union word *prior, int status, union word *next)
@@ -129,6 +169,8 @@ static void task_schedule(union word *prior, int status, union word *next)
     if (old && old->parent && (status == COMPLETE || status == CANCELLED || status == LATE_FULFILLED)) {
         prior->ptr = NULL;
         rf_omp_task_drop(self, old);
+        if (status != LATE_FULFILLED)
+            forget_task_memory();
     }
     if (status == EARLY_FULFILLED || status == LATE_FULFILLED)
         rf_omp_fulfilled();
@@ -162,6 +204,15 @@ static void sync_region(int kind, int point, union word *region, union word *wor
     } else if (kind != REDUCING) {
         barrier(point, region, task);
     }
+}
+
+/* A group's reductions are added up when its tasks are over, before its end is told. */
+static void sync_region_wait(int kind, int point, union word *region, union word *word, const void *pc)
+{
+    (void)region, (void)pc;
+    struct rf_omp_task *task = word ? word->ptr : NULL;
+    if (kind == TASKGROUP && point == END && task && task->group && rf_atomic_self())
+        rf_acquire((uintptr_t)&task->group->done, RF_O_USER);
 }
 
 /* Inside a barrier a thread adds up what others have left for it, who have arrived. */
@@ -257,6 +308,46 @@ static void lock_destroy(int kind, uint64_t lock, const void *pc)
         rf_lock_destroyed(lock, (uintptr_t)pc);
 }
 
+/* libomp is not instrumented, but what it asks of libc is seen: memory that it hands from thread to thread by means of its own. Such
+ * an access has the guest's function on top of its stack, and was called from libomp. */
+static bool lies_in(const struct module *module, uintptr_t pc)
+{
+    return pc - module->from < module->to - module->from;
+}
+
+bool rf_ompt_internal(uint32_t note)
+{
+    uintptr_t pcs[2];
+    return libomp.to && rf_note_stack(note, pcs, 2) == 2 && lies_in(&guest, pcs[0]) && lies_in(&libomp, pcs[1]);
+}
+
+struct search {
+    uintptr_t pc;
+    struct module *module;
+};
+
+static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const struct search *search = context;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        struct module part = { info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, 0 };
+        part.to = part.from + info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && lies_in(&part, search->pc))
+            *search->module = part;
+    }
+    return 0;
+}
+
+static void find_module(uintptr_t pc, struct module *module)
+{
+    typedef int iterate_function(int (*f)(struct dl_phdr_info *, size_t, void *), void *context);
+    iterate_function *iterate = (iterate_function *)rf_find_real("dl_iterate_phdr");
+    struct search search = { pc, module };
+    if (iterate)
+        iterate(look_at_module, &search);
+}
+
 static int initialize(lookup_function *lookup, int device, union word *data)
 {
     (void)device, (void)data;
@@ -273,9 +364,13 @@ static int initialize(lookup_function *lookup, int device, union word *data)
         { SYNC_REGION, (any_function *)sync_region },       { REDUCTION, (any_function *)reduction },
         { MUTEX_ACQUIRE, (any_function *)mutex_acquire },   { MUTEX_ACQUIRED, (any_function *)mutex_acquired },
         { MUTEX_RELEASED, (any_function *)mutex_released }, { LOCK_DESTROY, (any_function *)lock_destroy },
+        { SYNC_REGION_WAIT, (any_function *)sync_region_wait },
     };
     for (unsigned i = 0; i < sizeof callbacks / sizeof *callbacks; i++)
         set(callbacks[i].which, callbacks[i].function);
+    task_memory = (get_task_memory *)lookup("ompt_get_task_memory");
+    find_module((uintptr_t)lookup, &libomp);
+    find_module((uintptr_t)initialize, &guest);
     rf_gomp_off = true;
     return 1; /* the tool stays */
 }
