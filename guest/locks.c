@@ -101,6 +101,22 @@ void rf_locks_thread_end(struct rf_self *self)
     self->locking = NULL;
 }
 
+/* Robust mutexes pass to the next thread when their owner dies: what it did comes before. The others stay locked for ever. */
+void rf_locks_abandon(struct rf_self *self)
+{
+    const struct locking *locking = self->locking;
+    for (uint32_t i = 0; locking && i < locking->count; i++) {
+        struct rf_object *object = rf_object_lock(self, rf_lock_address(locking->held[i].number), RF_O_MUTEX, false);
+        if (!object)
+            continue;
+        if (object->owner == self->number + 1) {
+            rf_clock_room(&object->sync.released, self->thread.clock.len);
+            rf_order_unlock(&self->order, &self->thread, &object->sync, true);
+        }
+        rf_object_unlock(self, object);
+    }
+}
+
 static struct rf_held_now *find_held(const struct rf_self *self, uint32_t number, bool read)
 {
     struct locking *locking = self->locking;
@@ -286,7 +302,12 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
         uint32_t note = __builtin_expect(rf_options.second_deadlock_stack, 0) ? rf_note_here(pc, 0, 0) : 0;
         object->toucher = me;
         object->owner_note = note;
+        object->quick = 0;
         hold(self, object->lock_number ? object->lock_number : number_of(object), read, note);
+        if (!(flags & RF_L_RW) && !self->ignore_sync && !rf_options.second_deadlock_stack) {
+            object->alone = add(self->locking, RF_NO_LOCKS, member_of(object->lock_number, false));
+            object->quick = me;
+        }
     }
     rf_object_unlock(self, object);
     if (__builtin_expect(touches, 0))
@@ -327,6 +348,67 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
     rf_object_unlock(self, object);
     if (__builtin_expect(misuse.found, 0))
         tell(self, &misuse, addr, pc);
+}
+
+/* ---- the quick way ----
+ *
+ * A mutex that one thread takes again and again: it has nothing to receive (sync.last), was seen with it (quick), and the set that
+ * it holds is the one of this lock alone. So all that is left is to say who holds it, and to publish the clock, which contains all
+ * that was published before: a copy will do.
+ */
+static inline __attribute__((always_inline)) struct rf_object *quick_object(struct rf_self *self, uintptr_t addr)
+{
+    struct rf_object *object = rf_object_find(addr);
+    if (__builtin_expect(!object || __atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE), 0))
+        return NULL;
+    uint32_t me = self->number + 1;
+    if (__builtin_expect(object->addr == addr && object->quick == me && object->sync.last == me, 1))
+        return object;
+    rf_spin_unlock(&object->lock);
+    return NULL;
+}
+
+bool rf_lock_acquired_quickly(struct rf_self *self, uintptr_t addr)
+{
+    rf_busy_begin(self);
+    struct rf_object *object = quick_object(self, addr);
+    bool quickly = object && !object->owner;
+    if (__builtin_expect(quickly, 1)) {
+        struct locking *locking = self->locking;
+        object->owner = self->number + 1;
+        object->depth = 1;
+        locking->held[0] = (struct rf_held_now){ .number = object->lock_number, .times = 1 };
+        locking->count = 1;
+        self->locks = object->alone;
+    }
+    if (object)
+        rf_spin_unlock(&object->lock);
+    rf_busy_end(self);
+    return quickly;
+}
+
+bool rf_lock_released_quickly(struct rf_self *self, uintptr_t addr)
+{
+    typedef uint32_t four __attribute__((vector_size(16), aligned(4)));
+    rf_busy_begin(self);
+    struct rf_object *object = quick_object(self, addr);
+    const struct rf_clock *clock = &self->thread.clock;
+    bool quickly = object && object->owner == self->number + 1 && object->depth == 1 && self->locks == object->alone &&
+                   !self->ignore_sync && object->sync.released.cap >= clock->len;
+    if (__builtin_expect(quickly, 1)) {
+        uint32_t *to = object->sync.released.times;
+        for (uint32_t i = 0; i < clock->len; i += 4) /* capacities are powers of two, from 8 on; beyond the length all are 0 */
+            *(four *)(to + i) = *(const four *)(clock->times + i);
+        object->sync.released.len = clock->len;
+        object->owner = 0;
+        self->locks = RF_NO_LOCKS;
+        ((struct locking *)self->locking)->count = 0;
+        rf_epoch_begin(self);
+    }
+    if (object)
+        rf_spin_unlock(&object->lock);
+    rf_busy_end(self);
+    return quickly;
 }
 
 unsigned rf_locks_of(uint32_t set, struct rf_held_lock *list, unsigned max)

@@ -27,6 +27,9 @@ void rf_lock_destroyed(uintptr_t addr, uintptr_t pc);                 /* a locke
 void rf_lock_wanted(uintptr_t addr, unsigned flags, uintptr_t pc);    /* before a blocking lock: lock-order inversion is seen here */
 void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc);
 void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc);  /* of one that is not held: a report (report_mutex_bugs) */
+/* The quick way, for a mutex that this thread had last, and that is all it holds. false: nothing was done, go the other way. */
+bool rf_lock_acquired_quickly(struct rf_self *self, uintptr_t addr);
+bool rf_lock_released_quickly(struct rf_self *self, uintptr_t addr);
 void rf_lock_invalid(uintptr_t addr, uintptr_t pc);                   /* the real one said that it is none: a report */
 
 /* For reports: the locks of a set, with how each is known and where it was created. Returns how many. */
@@ -41,6 +44,7 @@ unsigned rf_locks_of(uint32_t set, struct rf_held_lock *list, unsigned max);
 /* No two threads can hold both sets at once: a lock is in both, and not twice for reading. */
 bool rf_locks_exclude(uint32_t a, uint32_t b);
 uintptr_t rf_lock_address(uint32_t number);
+void rf_locks_abandon(struct rf_self *self);    /* the thread ends, whatever it holds */
 void rf_locks_thread_end(struct rf_self *self); /* its memory; the caller is busy */
 void rf_locks_fork_before(void);
 void rf_locks_fork_after(bool child);

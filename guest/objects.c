@@ -19,12 +19,7 @@
 #define FEW 4u
 #define LOCKS 256u
 #define PAGE 4096u
-#define PARTS (PAGE / 64)
-
-struct directory {
-    struct rf_object *parts[PARTS];
-    uint32_t count; /* of objects */
-};
+#define PARTS RF_OBJECT_PARTS
 
 static struct {
     uint32_t lock, changes;
@@ -33,7 +28,7 @@ static struct {
 
 static uint32_t pool_lock; /* of the two below */
 static struct rf_object *free_objects;
-static struct directory *free_directories;
+static struct rf_directory *free_directories;
 
 /* ---- ranges without objects ---- */
 
@@ -57,24 +52,13 @@ static inline unsigned page_number(uintptr_t addr)
     return (unsigned)(page ^ page >> 8 ^ page >> 16) % LOCKS;
 }
 
-static inline struct rf_object *find(uintptr_t addr)
-{
-    uintptr_t cell = (uintptr_t)__atomic_load_n(rf_object_page(addr), __ATOMIC_ACQUIRE);
-    struct rf_object *object = (struct rf_object *)cell;
-    if (cell & 1)
-        object = __atomic_load_n(&((struct directory *)(cell - 1))->parts[addr / 64 % PARTS], __ATOMIC_ACQUIRE);
-    while (object && __atomic_load_n(&object->addr, __ATOMIC_RELAXED) != addr)
-        object = __atomic_load_n(&object->next, __ATOMIC_ACQUIRE);
-    return object;
-}
-
 /* NULL is certain: at some instant during the call there was none. */
 static struct rf_object *find_surely(uintptr_t addr)
 {
     uint32_t *changes = &pages[page_number(addr)].changes;
     for (;;) {
         uint32_t before = __atomic_load_n(changes, __ATOMIC_ACQUIRE);
-        struct rf_object *object = find(addr);
+        struct rf_object *object = rf_object_find(addr);
         if (object)
             return object;
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -131,21 +115,21 @@ static void object_give(struct rf_object *object)
 
 /* Directories that are free hang together by a word of its own: who still reads the parts must find objects or NULL there. */
 struct free_directory {
-    struct directory directory;
-    struct directory *next;
+    struct rf_directory directory;
+    struct rf_directory *next;
 };
 
-static struct directory *directory_new(void)
+static struct rf_directory *directory_new(void)
 {
     rf_spin_lock(&pool_lock);
-    struct directory *directory = free_directories;
+    struct rf_directory *directory = free_directories;
     if (directory)
         free_directories = ((struct free_directory *)directory)->next;
     rf_spin_unlock(&pool_lock);
     return directory ? directory : rf_take(sizeof(struct free_directory));
 }
 
-static void directory_give(struct directory *directory)
+static void directory_give(struct rf_directory *directory)
 {
     rf_spin_lock(&pool_lock);
     ((struct free_directory *)directory)->next = free_directories;
@@ -159,9 +143,9 @@ static void push(struct rf_object **list, struct rf_object *object)
     __atomic_store_n(list, object, __ATOMIC_RELEASE);
 }
 
-static struct directory *make_directory(void **cell)
+static struct rf_directory *make_directory(void **cell)
 {
-    struct directory *directory = directory_new();
+    struct rf_directory *directory = directory_new();
     for (struct rf_object *object = *cell, *next; object; object = next) {
         next = object->next;
         push(&directory->parts[object->addr / 64 % PARTS], object);
@@ -174,9 +158,9 @@ static struct directory *make_directory(void **cell)
 static void insert(struct rf_object *object)
 {
     void **cell = rf_object_page(object->addr);
-    struct directory *directory = NULL;
+    struct rf_directory *directory = NULL;
     if ((uintptr_t)*cell & 1) {
-        directory = (struct directory *)((uintptr_t)*cell - 1);
+        directory = (struct rf_directory *)((uintptr_t)*cell - 1);
     } else {
         unsigned count = 0;
         for (struct rf_object *o = *cell; o; o = o->next)
@@ -211,7 +195,7 @@ static unsigned take_out(struct rf_object **list, uintptr_t from, uintptr_t to)
         object->kind = RF_O_NONE;
         object->sync.last = 0;
         object->created = object->lock_number = object->owner = object->depth = object->flags = 0;
-        object->last_store = object->extra = object->owner_note = object->reading = object->toucher = 0;
+        object->last_store = object->extra = object->owner_note = object->reading = object->toucher = object->quick = object->alone = 0;
         rf_spin_unlock(&object->lock);
         object_give(object);
         count++;
@@ -230,7 +214,7 @@ static void forget_in_page(uintptr_t from, uintptr_t to)
     if (!((uintptr_t)*cell & 1)) {
         take_out((struct rf_object **)cell, from, to);
     } else {
-        struct directory *directory = (struct directory *)((uintptr_t)*cell - 1);
+        struct rf_directory *directory = (struct rf_directory *)((uintptr_t)*cell - 1);
         for (unsigned part = from / 64 % PARTS; part <= (to - 1) / 64 % PARTS; part++)
             directory->count -= take_out(&directory->parts[part], from, to);
         if (!directory->count) {
@@ -275,7 +259,7 @@ static __attribute__((noinline)) struct rf_object *lock_slowly(struct rf_self *s
             }
             unsigned page = page_number(addr);
             change_begin(page);
-            object = find(addr);
+            object = rf_object_find(addr);
             if (!object) {
                 object = object_new();
                 rf_spin_lock(&object->lock); /* one that was forgotten may have someone at it who is about to see that */
@@ -298,7 +282,7 @@ static __attribute__((noinline)) struct rf_object *lock_slowly(struct rf_self *s
 struct rf_object *rf_object_lock(struct rf_self *self, uintptr_t addr, enum rf_object_kind kind, bool make)
 {
     rf_busy_begin(self);
-    struct rf_object *object = find(addr);
+    struct rf_object *object = rf_object_find(addr);
     if (__builtin_expect(object != NULL, 1)) {
         if (__builtin_expect(!__atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE), 1)) {
             if (__builtin_expect(object->addr == addr, 1))

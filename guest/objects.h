@@ -13,6 +13,7 @@
 #ifndef RF_GUEST_OBJECTS_H
 #define RF_GUEST_OBJECTS_H
 
+#include "guest/planes.h"
 #include "guest/self.h"
 
 enum rf_object_kind { RF_O_NONE, RF_O_MUTEX, RF_O_RWLOCK, RF_O_SPIN, RF_O_COND, RF_O_BARRIER, RF_O_SEMAPHORE, RF_O_ONCE, RF_O_ATOMIC, RF_O_USER, RF_O_FD };
@@ -31,9 +32,29 @@ struct rf_object {
     uint32_t owner_note;   /* where it was locked */
     uint32_t reading;      /* a lock: how often it is held for reading */
     uint32_t toucher;      /* a lock: number + 1 of the thread whose use of it was looked at as an access last */
+    uint32_t quick, alone; /* guest/locks.c, the quick way: for which thread (number + 1), and the set of this lock alone */
     struct rf_object *next; /* of those in the same part of the page; written under the page's lock */
     void *detail;          /* barriers: the round (guest/barrier.c); semaphores: the posts (guest/semaphore.c) */
 };
+
+/* Where the objects of a page are (guest/objects.c, 1 and 3). */
+#define RF_OBJECT_PARTS 64
+struct rf_directory {
+    struct rf_object *parts[RF_OBJECT_PARTS];
+    uint32_t count;
+};
+
+/* The object, if it is found: without a lock, so it may just have been forgotten, and NULL may be a mistake. */
+static inline struct rf_object *rf_object_find(uintptr_t addr)
+{
+    uintptr_t cell = (uintptr_t)__atomic_load_n(rf_object_page(addr), __ATOMIC_ACQUIRE);
+    struct rf_object *object = (struct rf_object *)cell;
+    if (cell & 1)
+        object = __atomic_load_n(&((struct rf_directory *)(cell - 1))->parts[addr / 64 % RF_OBJECT_PARTS], __ATOMIC_ACQUIRE);
+    while (object && __atomic_load_n(&object->addr, __ATOMIC_RELAXED) != addr)
+        object = __atomic_load_n(&object->next, __ATOMIC_ACQUIRE);
+    return object;
+}
 
 /* Locked. NULL (and nothing is locked) only if !make and there is none. */
 struct rf_object *rf_object_lock(struct rf_self *self, uintptr_t addr, enum rf_object_kind kind, bool make);

@@ -33,11 +33,40 @@ static inline __attribute__((always_inline)) unsigned before_lock(struct rf_scop
     return flags;
 }
 
+/* The frame that a report shows is pushed only when there may be one. */
+static inline __attribute__((always_inline)) struct rf_self *quick_self(void)
+{
+    struct rf_self *self = rf_hot.self;
+    return __builtin_expect(self && rf_started && !self->inside, 1) ? self : NULL;
+}
+
+/* Apart, so that the quick way saves no registers. */
+static __attribute__((noinline)) int late(pthread_mutex_t *mutex, int result, uintptr_t pc, uintptr_t caller, void *sp)
+{
+    struct rf_scope scope = rf_enter(pc, caller, sp);
+    return after_lock(&scope, mutex, rf_mutex_flags(mutex), result);
+}
+
+typedef int mutex_fn(pthread_mutex_t *);
+
+static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex, mutex_fn *real, uintptr_t pc, uintptr_t caller, void *sp)
+{
+    struct rf_scope scope = rf_enter(pc, caller, sp);
+    unsigned flags = before_lock(&scope, mutex);
+    return after_lock(&scope, mutex, flags, real(mutex));
+}
+
+#define HERE(name) (uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_frame_address(0)
+
 RF_INTERCEPT(int, pthread_mutex_lock, (pthread_mutex_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER(pthread_mutex_lock);
-    unsigned flags = before_lock(&scope, mutex);
-    return after_lock(&scope, mutex, flags, RF_REAL(pthread_mutex_lock)(mutex));
+    struct rf_self *self = quick_self();
+    if (__builtin_expect(!self || self->locks, 0)) /* who holds nothing waits for no circle */
+        return lock_slowly(mutex, RF_REAL(pthread_mutex_lock), HERE(pthread_mutex_lock));
+    int result = RF_REAL(pthread_mutex_lock)(mutex);
+    if (__builtin_expect(result == 0, 1) && rf_lock_acquired_quickly(self, (uintptr_t)mutex))
+        return 0;
+    return late(mutex, result, HERE(pthread_mutex_lock));
 }
 
 RF_INTERCEPT(int, pthread_mutex_trylock, (pthread_mutex_t *mutex))
@@ -70,16 +99,24 @@ RF_INTERCEPT(int, pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t cl
     TIMED(RF_REAL(pthread_mutex_clocklock)(mutex, clock, until));
 }
 
-RF_INTERCEPT(int, pthread_mutex_unlock, (pthread_mutex_t *mutex))
+static __attribute__((noinline)) int unlock_slowly(pthread_mutex_t *mutex, mutex_fn *real, uintptr_t pc, uintptr_t caller, void *sp)
 {
-    struct rf_scope scope = RF_ENTER(pthread_mutex_unlock);
+    struct rf_scope scope = rf_enter(pc, caller, sp);
     if (scope.self)
         rf_lock_released((uintptr_t)mutex, 0, scope.pc);
-    int result = RF_REAL(pthread_mutex_unlock)(mutex);
+    int result = real(mutex);
     if (__builtin_expect(result == EINVAL && scope.self, 0))
         rf_lock_invalid((uintptr_t)mutex, scope.pc);
     rf_leave(&scope);
     return result;
+}
+
+RF_INTERCEPT(int, pthread_mutex_unlock, (pthread_mutex_t *mutex))
+{
+    struct rf_self *self = quick_self();
+    if (__builtin_expect(self && rf_lock_released_quickly(self, (uintptr_t)mutex), 1))
+        return RF_REAL(pthread_mutex_unlock)(mutex);
+    return unlock_slowly(mutex, RF_REAL(pthread_mutex_unlock), HERE(pthread_mutex_unlock));
 }
 
 RF_INTERCEPT(int, pthread_mutex_init, (pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes))

@@ -460,6 +460,8 @@ void rf_thread_end(struct rf_self *self)
     struct record *record = self->threads;
     if (self->is_fiber) { /* by another thread */
         struct rf_self *caller = rf_self();
+        if (!caller)
+            return; /* the guest ends, and the fiber with it */
         list_enter(caller);
         leave(record);
         record_empty(record);
@@ -470,6 +472,7 @@ void rf_thread_end(struct rf_self *self)
     }
     if (rf_hot.self != self) /* it ends while it runs a fiber */
         rf_thread_switch(self);
+    rf_locks_abandon(self);
     rf_heap_thread_end(self);
     block_signals(); /* for good: libc does the same soon, and the thread ends before they are let through again */
     if (self->number) /* what lies on the main thread's stack outlives it */
