@@ -352,10 +352,30 @@ void __sanitizer_set_death_callback(void (*callback)(void))
     death_callback = callback;
 }
 
+/* What was counted, and the end of the reporter. */
+static void sum_up(void)
+{
+    struct rf_wire wire = { 0 };
+    rf_wire_add(&wire, "redflag %d finish\n", RF_WIRE_VERSION);
+#define COUNT(name, value) \
+    if (value)             \
+    rf_wire_add(&wire, "count %s %lu\n", name, (unsigned long)(value))
+    COUNT("repeated", tables.repeated);
+    COUNT("other-races-at-reported-addresses", tables.same_address);
+    COUNT("found-while-reporting", tables.interrupted);
+#undef COUNT
+    rf_wire_add(&wire, "end\n");
+    if (!rf_reporter_finish(&wire))
+        rf_report_failed = true;
+    rf_wire_free(&wire);
+}
+
 static _Noreturn void halt(void)
 {
-    int status = rf_report_failed ? RF_FAILURE : rf_options.exitcode;
+    if (rf_reporter_runs() && rf_options.report_style[0] != 't') /* ThreadSanitizer says nothing more */
+        sum_up();
     rf_reporter_forget();
+    int status = rf_report_failed ? RF_FAILURE : rf_options.exitcode;
     if (death_callback)
         death_callback();
     if (rf_options.abort_on_error) {
@@ -463,6 +483,11 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
     record.accesses = accesses;
     add_access(&record, now);
     add_access(&record, before);
+    struct rf_block block;
+    if (before_flags & RF_A_FREE && rf_heap_block(now->addr, &block) && block.freed) { /* all of the block was freed */
+        accesses[1].addr = block.addr;
+        accesses[1].size = block.size;
+    }
     find_location(self, &record, now->addr);
     if (show(self, &record)) {
         bool mine = lock_tables(self);
@@ -588,23 +613,9 @@ int rf_report_finish(int status)
     struct rf_self *self = rf_hot.self;
     if (!self || !begin_making(self))
         return status;
-    struct rf_wire wire = { 0 };
-    /* Nothing was ever reported, so nothing is to be summed up; but suppressions may be out of date, or wrong. */
-    bool needed = rf_reporter_runs() || (rf_options.suppressions[0] && rf_options.print_suppressions);
-    if (needed) {
-        rf_wire_add(&wire, "redflag %d finish\n", RF_WIRE_VERSION);
-#define COUNT(name, value) \
-    if (value)             \
-    rf_wire_add(&wire, "count %s %lu\n", name, (unsigned long)(value))
-        COUNT("repeated", tables.repeated);
-        COUNT("other-races-at-reported-addresses", tables.same_address);
-        COUNT("found-while-reporting", tables.interrupted);
-#undef COUNT
-        rf_wire_add(&wire, "end\n");
-        if (!rf_reporter_finish(&wire))
-            rf_report_failed = true;
-        rf_wire_free(&wire);
-    }
+    /* If nothing was ever reported, nothing is to be summed up; but suppressions may be out of date, or wrong. */
+    if (rf_reporter_runs() || (rf_options.suppressions[0] && rf_options.print_suppressions))
+        sum_up();
     uint64_t shown = tables.shown;
     end_making(self);
     if (rf_report_failed)

@@ -301,6 +301,15 @@ void rf_wire_record(struct rf_wire *wire, const struct rf_record *record)
 
 /* ---- without a reporter ---- */
 
+static const char *who(uint32_t thread, char buffer[24])
+{
+    if (thread)
+        rf_format(buffer, 24, "thread T%u", thread);
+    else
+        rf_format(buffer, 24, "main thread");
+    return buffer;
+}
+
 static void say_stack(struct rf_wire *wire, const struct rf_stack *stack)
 {
     for (uint32_t i = 0; i < stack->count; i++) {
@@ -321,20 +330,23 @@ void rf_record_say(const struct rf_record *record, int fd)
 #include "report/kinds.def"
 #undef RF_KIND
     };
+    char name[24];
     struct rf_wire wire = { 0 };
     rf_wire_add(&wire, "==================\nWARNING: redflag: %s (pid=%d)\n", titles[record->kind], (int)RF_SYSCALL(SYS_getpid, 0));
     for (uint32_t i = 0; i < record->stack_count; i++)
         say_stack(&wire, &record->stacks[i]);
     for (uint32_t i = 0; i < record->access_count; i++) {
         const struct rf_rec_access *access = &record->accesses[i];
-        rf_wire_add(&wire, "  %s%s of size %lu at 0x%012lx by thread T%u:\n", access->previous ? "Previous " : "",
-                    access->flags & RF_RA_WRITE ? "write" : "read", (unsigned long)access->size, (unsigned long)access->addr,
-                    access->thread);
+        const char *what = access->flags & RF_RA_WRITE ? access->previous ? "Previous write" : "Write"
+                           : access->previous          ? "Previous read"
+                                                       : "Read";
+        rf_wire_add(&wire, "  %s of size %lu at 0x%012lx by %s:\n", what, (unsigned long)access->size,
+                    (unsigned long)access->addr, who(access->thread, name));
         say_stack(&wire, &access->stack);
     }
     for (uint32_t i = 0; i < record->step_count; i++) {
-        rf_wire_add(&wire, "  Mutex M%u acquired here while holding mutex M%u in thread T%u:\n", record->steps[i].wanted,
-                    record->steps[i].held, record->steps[i].thread);
+        rf_wire_add(&wire, "  Mutex M%u acquired here while holding mutex M%u in %s:\n", record->steps[i].wanted,
+                    record->steps[i].held, who(record->steps[i].thread, name));
         say_stack(&wire, &record->steps[i].wanted_at);
     }
     if (record->location.stack.count) {
@@ -348,8 +360,8 @@ void rf_record_say(const struct rf_record *record, int fd)
     }
     for (uint32_t i = 0; i < record->thread_count; i++)
         if (!(record->threads[i].flags & RF_RT_MAIN)) {
-            rf_wire_add(&wire, "  Thread T%u (tid=%d) created by thread T%u at:\n", record->threads[i].number,
-                        record->threads[i].tid, record->threads[i].parent);
+            rf_wire_add(&wire, "  Thread T%u (tid=%d) created by %s at:\n", record->threads[i].number, record->threads[i].tid,
+                        who(record->threads[i].parent, name));
             say_stack(&wire, &record->threads[i].stack);
         }
     rf_wire_add(&wire, "SUMMARY: redflag: %s\n==================\n", titles[record->kind]);

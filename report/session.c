@@ -24,6 +24,7 @@ struct rf_session {
     uint64_t shown[RF_KINDS], suppressed;
     char *results; /* of a SARIF document for a stream: it is written whole, at the end */
     size_t results_length;
+    int late; /* the stream for it, if the program ends without a word; -1: none */
 };
 
 struct rf_session *rf_session_new(void)
@@ -34,11 +35,33 @@ struct rf_session *rf_session_new(void)
         exit(2);
     }
     session->print_suppressions = true;
+    session->late = -1;
     return session;
+}
+
+static char *whole_sarif(const struct rf_session *session, size_t *size)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, size);
+    if (!out)
+        return NULL;
+    rf_sarif_begin(out);
+    fwrite(session->results, 1, session->results_length, out);
+    fputs(rf_sarif_end, out);
+    fclose(out);
+    return text;
 }
 
 void rf_session_free(struct rf_session *session)
 {
+    if (session->late >= 0) {
+        size_t size;
+        char *text = whole_sarif(session, &size);
+        if (text)
+            rf_output_write(session->late, text, size);
+        free(text);
+        close(session->late);
+    }
     rf_symbolizer_free(session->symbols);
     rf_suppressions_free(&session->suppressions);
     free(session->strip);
@@ -153,6 +176,8 @@ static bool emit(struct rf_session *session, int stream, const char *text, size_
         grown[session->results_length++] = '\n';
         memcpy(grown + session->results_length, text, length);
         session->results_length += length;
+        if (session->late < 0 && stream >= 0)
+            session->late = dup(stream);
         return true;
     }
     /* A program that has closed its standard error does not want to read anything. */
@@ -198,7 +223,14 @@ static void report(struct rf_session *session, struct rf_record *record, int str
     fclose(out);
     if (emit(session, stream, text, size, error)) {
         session->shown[record->kind]++;
-        strcpy(answer, "shown");
+        strcpy(answer, "shown ");
+        FILE *line = fmemopen(answer + 6, RF_ANSWER - 6, "w"); /* what does not fit is cut off */
+        if (line) {
+            fprintf(line, "SUMMARY: %s: ", session->how.tsan ? "ThreadSanitizer" : "redflag");
+            rf_write_summary(line, record, &session->how);
+            fclose(line);
+        }
+        answer[RF_ANSWER - 1] = 0;
     } else {
         snprintf(answer, RF_ANSWER, "failed %s", error);
     }
@@ -209,7 +241,7 @@ static void summary_text(FILE *out, const struct rf_session *session, const stru
 {
     const char *us = session->how.tsan ? "ThreadSanitizer" : "redflag";
     if (shown)
-        fprintf(out, "%s: reported %llu warnings\n", us, (unsigned long long)shown);
+        fprintf(out, "%s: reported %llu warning%s\n", us, (unsigned long long)shown, shown == 1 && !session->how.tsan ? "" : "s");
     for (uint32_t i = 0; !session->how.tsan && i < message->pair_count; i++)
         if (strcmp(message->pairs[i].value, "0") != 0)
             fprintf(out, "redflag: %s: %s\n", message->pairs[i].name, message->pairs[i].value);
@@ -283,17 +315,19 @@ static void finish(struct rf_session *session, const struct rf_message *message,
         summary_text(out, session, message, shown);
     } else if (session->format == RF_FORMAT_JSONL) {
         summary_json(out, session, message, shown);
-    } else if (!session->path[0]) {
-        rf_sarif_begin(out);
-        fwrite(session->results, 1, session->results_length, out);
-        fputs(rf_sarif_end, out);
     }
     fclose(out);
     bool good = true;
-    if (session->format == RF_FORMAT_SARIF)
-        good = session->path[0] || stream < 0 || rf_output_write(stream, text, size);
-    else if (size)
+    if (session->format == RF_FORMAT_SARIF && !session->path[0]) {
+        free(text);
+        text = whole_sarif(session, &size);
+        good = text && (stream < 0 || rf_output_write(stream, text, size));
+        if (session->late >= 0)
+            close(session->late);
+        session->late = -1;
+    } else if (size) {
         good = emit(session, stream, text, size, error);
+    }
     if (!good)
         snprintf(answer, RF_ANSWER, "failed %s", error[0] ? error : "the summary could not be written");
     free(text);

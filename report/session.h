@@ -2,7 +2,7 @@
  *
  * 1. Every message has one answer, a line:
  *        hello    ready | bad TEXT (this run cannot go on: the suppressions cannot be read, an option is none)
- *        report   shown | suppressed | failed TEXT (it could not be written: the runtime shows it itself)
+ *        report   shown SUMMARY | suppressed | failed TEXT (it could not be written: the runtime shows it itself)
  *        finish   done | failed TEXT
  * 2. A stream belongs to the program: it lends its descriptor with a message, and takes it back with the answer.
  */

@@ -184,7 +184,8 @@ static void location(FILE *out, const struct rf_record *record, const struct rf_
     char buffer[32];
     unsigned long long addr = at->addr, size = at->size, offset = at->offset;
     const char *who = thread_name(at->thread, record, buffer);
-    if (at->kind == RF_AT_NOWHERE)
+    /* ThreadSanitizer does not describe a block that is free. */
+    if (at->kind == RF_AT_NOWHERE || (how->tsan && at->kind == RF_AT_FREED))
         return;
     fprintf(out, "%s  ", green(how));
     switch (at->kind) {
