@@ -17,6 +17,7 @@ int rf_cli_trace(int argc, char **argv);
 int rf_cli_analyze(int argc, char **argv);
 int rf_cli_compare(int argc, char **argv);
 int rf_cli_reporter(int argc, char **argv);
+int rf_cli_simulate(int argc, char **argv);
 int rf_cli_cc(int argc, char **argv);
 int rf_cli_cxx(int argc, char **argv);
 int rf_cli_run(int argc, char **argv);

@@ -16,6 +16,7 @@ static const struct command {
     { "run", rf_cli_run, "run a program and report its races" },
     { "analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors" },
     { "compare", rf_cli_compare, "all detectors over one trace, side by side" },
+    { "simulate", rf_cli_simulate, "what a trace would cost on race-detecting hardware" },
     { "trace", rf_cli_trace, "convert, inspect, check and generate traces" },
     { "reporter", rf_cli_reporter, NULL },
 };

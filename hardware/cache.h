@@ -36,8 +36,10 @@ static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t nu
 }
 
 struct rf_line {
-    uint64_t sharers; /* last level: a bit for each core whose private caches hold it */
-    size_t below;     /* second level: where the last level has it */
+    union {
+        uint64_t sharers; /* last level: a bit for each core whose private caches hold it */
+        size_t below;     /* second level: where the last level has it */
+    };
     struct rf_metadata *metadata;
     uint8_t state; /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
 };
@@ -46,11 +48,11 @@ struct rf_line {
 
 struct rf_cache {
     uint64_t *keys; /* by set, then by way; so are the next two */
-    uint64_t *used; /* when */
+    uint32_t *used; /* when */
     struct rf_line *lines;
     uint32_t ways;
     uint64_t mask; /* of a set's number */
-    uint64_t now;
+    uint32_t now;
 };
 
 static inline size_t rf_cache_set(const struct rf_cache *cache, uint64_t key)
@@ -72,9 +74,15 @@ static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
     return RF_NOWHERE;
 }
 
+/* Once in four billion uses all times are halved: the order inside a set stays, but for neighbours. */
 static inline void rf_cache_touch(struct rf_cache *cache, size_t place)
 {
-    cache->used[place] = ++cache->now;
+    if (__builtin_expect(++cache->now == UINT32_MAX, 0)) {
+        for (size_t i = 0; i < (cache->mask + 1) * cache->ways; i++)
+            cache->used[i] /= 2;
+        cache->now /= 2;
+    }
+    cache->used[place] = cache->now;
 }
 
 /* The place for a new line: a free way, or that of the line which must go. `pinned` stays. */
@@ -94,7 +102,7 @@ static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t k
                                 struct rf_metadata *metadata)
 {
     cache->keys[place] = key;
-    cache->used[place] = ++cache->now;
+    rf_cache_touch(cache, place);
     cache->lines[place] = (struct rf_line){ .metadata = metadata, .state = (uint8_t)state };
 }
 

@@ -4,8 +4,8 @@
  * the cells that refer to each.
  *
  * 1. Clock 0 is "no access". Clocks 1 ... limit - 1 stand for times.
- * 2. A clock gets a new time only while no cell refers to it. When all are in use the table has rolled over: the lines that refer
- *    to the clocks with the fewest references go to software, which stores times, and then those clocks are free.
+ * 2. A clock gets a new time only while no cell refers to it. When all are in use the table has rolled over: the clocks
+ *    with the fewest references go from all cells to software, which stores times, and are free.
  * 3. `current` stands for the thread's present time, or is 0: then the next access will choose it.
  */
 #ifndef RF_HARDWARE_CLOCK_TABLE_H

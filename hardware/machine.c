@@ -169,6 +169,8 @@ static uint32_t miss(struct rf_machine *machine, uint32_t core, uint64_t key, bo
         rf_cache_put(&machine->llc, place, key, RF_SHARED, NULL);
     }
     bool others = (machine->llc.lines[place].sharers & ~(UINT64_C(1) << core)) != 0;
+    if (!write && !others && machine->shared)
+        others = machine->shared(machine->context, core, key & RF_KEY_LINE);
     enum rf_mesi state = write ? RF_MODIFIED : others ? RF_SHARED : RF_EXCLUSIVE;
     if (write)
         machine->llc.lines[place].state = RF_MODIFIED;

@@ -5,7 +5,8 @@
  * 2. A core that holds a line exclusive or modified is the only one that holds it. A metadata line is in the private caches of
  *    one core at most: its own.
  * 3. `exclusive` is told whenever a bus transaction leaves a core alone with a data line, before the access goes on. `evicted`
- *    is told when a metadata line has left the last level. Neither touches the caches.
+ *    is told when a metadata line has left the last level. `shared` may say that a line which no other core has must be shared all
+ *    the same. None of them touches the caches.
  *
  * The cost of an access: the latency of the level that has the line (l1_cycles ... memory_cycles); a line that another core has
  * modified comes from there, for llc_cycles + bus_cycles; an upgrade from shared costs bus_cycles more than the hit. Write-backs
@@ -37,6 +38,7 @@ struct rf_machine {
     uint64_t pinned; /* a key that the last level keeps */
     bool bus;        /* the last access went over the bus */
     void (*exclusive)(void *context, uint32_t core, uint64_t line);
+    bool (*shared)(void *context, uint32_t core, uint64_t line);
     void (*evicted)(void *context, struct rf_metadata *metadata);
     void *context;
     struct rf_traffic traffic;

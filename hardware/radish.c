@@ -60,22 +60,28 @@ static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
     last->place = line->place;
 }
 
-/* Figure 3.4. The broadcast hides behind the miss that caused the eviction. True: the line had clocks. */
+/* Figure 3.4: what `gone` has clocks for is not in hardware any more. */
+static void downgrade_status(struct rf_radish *radish, struct rf_metadata *line, struct rf_metadata *gone)
+{
+    const uint8_t *reads = rf_reads(radish, gone), *writes = rf_writes(radish, gone);
+    uint8_t *statuses = rf_statuses(radish, line);
+    for (uint32_t cell = 0; cell < radish->cells; cell++) {
+        if (reads[cell] && RF_HOLDS(radish->broken, EVICT_READS))
+            statuses[cell] &= (uint8_t)~RF_ALL_LAST_READS;
+        if (writes[cell] && RF_HOLDS(radish->broken, EVICT_WRITE))
+            statuses[cell] &= (uint8_t)~RF_LAST_WRITE;
+    }
+}
+
+/* The broadcast hides behind the miss that caused the eviction. True: the line had clocks. */
 static bool downgrade_statuses(struct rf_radish *radish, struct rf_metadata *line)
 {
-    const uint8_t *reads = rf_reads(radish, line), *writes = rf_writes(radish, line);
-    bool clocks = false, keep_reads = !RF_HOLDS(radish->broken, EVICT_READS), keep_write = !RF_HOLDS(radish->broken, EVICT_WRITE);
+    bool clocks = false;
     for (uint32_t i = 0; i < 2 * radish->cells; i++) /* reads, then writes */
-        clocks |= reads[i] != 0;
-    for (struct rf_metadata *other = clocks ? rf_lines_of(radish, line->number) : NULL; other; other = other->next) {
-        uint8_t *statuses = rf_statuses(radish, other);
-        for (uint32_t cell = 0; other != line && cell < radish->cells; cell++) {
-            if (reads[cell] && !keep_reads)
-                statuses[cell] &= (uint8_t)~RF_ALL_LAST_READS;
-            if (writes[cell] && !keep_write)
-                statuses[cell] &= (uint8_t)~RF_LAST_WRITE;
-        }
-    }
+        clocks |= rf_reads(radish, line)[i] != 0;
+    for (struct rf_metadata *other = clocks ? rf_lines_of(radish, line->number) : NULL; other; other = other->next)
+        if (other != line)
+            downgrade_status(radish, other, line);
     radish->machine.traffic.broadcasts += clocks;
     return clocks;
 }
@@ -88,7 +94,7 @@ static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool p
         if (persist)
             rf_software_evicted(radish, line);
         for (uint32_t i = 0; i < 2 * radish->cells; i++)
-            rf_set_clock(radish, line, &rf_reads(radish, line)[i], 0);
+            radish->contexts[line->slot]->clocks.references[rf_reads(radish, line)[i]]--;
     }
     unlink_line(radish, line);
     rf_free(radish->memory, line, line_size(radish));
@@ -128,7 +134,7 @@ void rf_split_line(struct rf_radish *radish, struct rf_frame *frame, uint64_t ph
 
 struct gathered {
     bool late_write, late_read;       /* by a thread that runs, and not before now */
-    bool unknown_write, unknown_read; /* 8. */
+    bool unknown_write, unknown_read; /* 9. */
     bool some_read;                   /* a last read that is before now */
     bool others;                      /* some line of another has a clock */
 };
@@ -163,7 +169,7 @@ static struct gathered gather(struct rf_radish *radish, uint32_t core, struct rf
     return found;
 }
 
-/* 5. and 6., from what hardware knows. */
+/* 5. and 7., from what hardware knows. */
 static enum rf_permission permission(const struct rf_radish *radish, const struct gathered *found, uint8_t status)
 {
     if (!(status & RF_LAST_WRITE) && RF_HOLDS(radish->broken, FILL_STATUS))
@@ -185,12 +191,42 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
     struct rf_metadata *first = rf_lines_of(radish, own->number);
     own->generation = radish->cores[core].generation;
     for (uint32_t cell = 0; cell < radish->cells; cell++) {
-        struct gathered found = gather(radish, core, first, own, cell);
+        struct gathered found = { 0 };
+        if (first != own || own->next)
+            found = gather(radish, core, first, own, cell);
         permissions[cell] = (uint8_t)permission(radish, &found, statuses[cell]);
     }
 }
 
-/* 7.: a bus transaction has left this core alone with the data line. */
+/* 8.: another core has permissions on the line. They would be lost if this one could write without a word. */
+static bool on_shared(void *context, uint32_t core, uint64_t data_line)
+{
+    struct rf_radish *radish = context;
+    if (data_line >= RF_SOFTWARE_LINES)
+        return false;
+    for (uint64_t number = data_line * 2; number < data_line * 2 + 2; number++)
+        for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next)
+            for (uint32_t cell = 0; line->core != core && cell < radish->cells; cell++)
+                if (rf_permissions(radish, line)[cell])
+                    return true;
+    return false;
+}
+
+/* What is left of the thread's own permission when it becomes the only holder of the data line. Nobody has written since the
+ * permission was given (or it would be gone), but somebody may have read. */
+static uint8_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
+                           uint32_t cell)
+{
+    uint8_t held = rf_permissions(radish, line)[cell], status = rf_statuses(radish, line)[cell];
+    if (held <= RF_PERMIT_READ || !RF_HOLDS(radish->broken, OWN_DOWNGRADE))
+        return held;
+    struct gathered found = gather(radish, core, first, line, cell);
+    if (held == RF_PERMIT_WRITE)
+        return status == RF_EVERYTHING && !found.others ? RF_PERMIT_WRITE : RF_PERMIT_READ;
+    return (status & RF_ALL_LAST_READS) && !found.late_read && !found.unknown_read ? RF_PERMIT_ORDERED : RF_PERMIT_READ;
+}
+
+/* 8.: a bus transaction has left this core alone with the data line. */
 static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
 {
     struct rf_radish *radish = context;
@@ -205,9 +241,7 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
             if (!own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE))
                 memset(permissions, RF_PERMIT_NONE, radish->cells);
             for (uint32_t cell = 0; own && cell < radish->cells; cell++)
-                if (permissions[cell] == RF_PERMIT_WRITE && RF_HOLDS(radish->broken, OWN_DOWNGRADE) &&
-                    (rf_statuses(radish, line)[cell] != RF_EVERYTHING || gather(radish, core, first, line, cell).others))
-                    permissions[cell] = RF_PERMIT_READ;
+                permissions[cell] = after_reads(radish, core, first, line, cell);
         }
     }
 }
@@ -289,14 +323,14 @@ static void record_checked(struct rf_radish *radish, struct rf_metadata *own, ui
 {
     struct rf_metadata *first = write ? rf_lines_of(radish, own->number) : NULL;
     for (struct rf_metadata *line = first; line; line = line->next) {
-        for (uint32_t i = cell; i < cell + count; i++) {
-            if (line != own && RF_HOLDS(radish->broken, WRITE_CLEARS_OTHERS)) {
-                rf_set_clock(radish, line, &rf_reads(radish, line)[i], 0);
-                rf_set_clock(radish, line, &rf_writes(radish, line)[i], 0);
-            }
-            if (RF_HOLDS(radish->broken, WRITE_SETS_STATUS))
-                rf_statuses(radish, line)[i] = RF_EVERYTHING;
+        uint8_t *reads = rf_reads(radish, line) + cell, *writes = rf_writes(radish, line) + cell;
+        bool clear = line != own && (some_cells(reads, count) || some_cells(writes, count));
+        for (uint32_t i = 0; i < count && clear && RF_HOLDS(radish->broken, WRITE_CLEARS_OTHERS); i++) {
+            rf_set_clock(radish, line, &reads[i], 0);
+            rf_set_clock(radish, line, &writes[i], 0);
         }
+        if (RF_HOLDS(radish->broken, WRITE_SETS_STATUS))
+            memset(rf_statuses(radish, line) + cell, RF_EVERYTHING, count);
     }
     record_own(radish, own, cell, count, write);
     if (write)
@@ -330,6 +364,20 @@ void rf_report_cell(struct rf_radish *radish, const struct rf_metadata *line, ui
         radish->race(radish->race_context, addr);
 }
 
+/* All eight cells of a granule are alike in all lines, as they nearly always are: one answer holds for all. */
+static bool alike(const struct rf_radish *radish, struct rf_metadata *first, struct rf_metadata *own, uint32_t cell, uint32_t count)
+{
+    const uint8_t *permissions = rf_permissions(radish, own) + cell, *statuses = rf_statuses(radish, own) + cell;
+    if (count != 8 || some_cells(permissions, 8) != EACH_CELL * *permissions || some_cells(statuses, 8) != EACH_CELL * *statuses)
+        return false;
+    for (struct rf_metadata *line = first; line; line = line->next) {
+        const uint8_t *reads = rf_reads(radish, line) + cell, *writes = rf_writes(radish, line) + cell;
+        if (some_cells(reads, 8) != EACH_CELL * *reads || some_cells(writes, 8) != EACH_CELL * *writes)
+            return false;
+    }
+    return true;
+}
+
 /* The hardware check of an access. MAYBE: nothing was done, and software must decide. */
 static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell,
                                       uint32_t count, const struct rf_access *access)
@@ -338,9 +386,17 @@ static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, s
     const uint8_t *statuses = rf_statuses(radish, line);
     enum verdict verdicts[8], worst = SAFE;
     uint8_t permissions[8];
+    bool once = alike(radish, first, line, cell, count);
     for (uint32_t i = 0; i < count; i++) {
+        if (once && i) {
+            verdicts[i] = verdicts[0];
+            permissions[i] = permissions[0];
+            continue;
+        }
         struct gathered found = gather(radish, core, first, line, cell + i);
-        verdicts[i] = check_cell(radish, &found, statuses[cell + i], access->write);
+        verdicts[i] = access->write && rf_permissions(radish, line)[cell + i] == RF_PERMIT_ORDERED
+                          ? SAFE /* 6. */
+                          : check_cell(radish, &found, statuses[cell + i], access->write);
         bool alone = statuses[cell + i] == RF_EVERYTHING && !found.others;
         permissions[i] = alone ? RF_PERMIT_WRITE : RF_PERMIT_READ;
         worst = verdicts[i] > worst ? verdicts[i] : worst;
@@ -371,12 +427,37 @@ static uint64_t clocks_to_free(const struct rf_clock_table *table, uint32_t limi
     return chosen;
 }
 
-static uint64_t clocks_of(struct rf_radish *radish, struct rf_metadata *line)
+/* Hands the clocks of a line that are in `chosen` to software, as an eviction would, but keeps the line and what it permits: that
+ * depends on the order of accesses, not on where their clocks are. Returns the clocks that are left. */
+static uint64_t clean_line(struct rf_radish *radish, struct rf_metadata *line, uint64_t chosen)
 {
-    uint64_t clocks = 0;
-    for (uint32_t i = 0; i < 2 * radish->cells; i++) /* reads, then writes */
-        clocks |= UINT64_C(1) << rf_reads(radish, line)[i];
-    return clocks;
+    uint32_t cells = radish->cells;
+    uint8_t *clocks = rf_reads(radish, line), kept[2 * RF_MAX_CELLS]; /* of reads, then of writes */
+    uint64_t found = 0, left = 0;
+    for (uint32_t i = 0; i < 2 * cells; i++) {
+        bool goes = chosen >> clocks[i] & 1;
+        kept[i] = goes ? 0 : clocks[i];
+        found |= goes;
+        left |= UINT64_C(1) << kept[i];
+    }
+    if (!found)
+        return left;
+    for (uint32_t i = 0; i < 2 * cells; i++)
+        clocks[i] ^= kept[i]; /* those that go, for a moment */
+    rf_software_evicted(radish, line);
+    for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
+        downgrade_status(radish, other, line);
+    for (uint32_t i = 0; i < 2 * cells; i++) {
+        uint8_t *permission = &rf_permissions(radish, line)[i % cells];
+        if (clocks[i] && *permission == RF_PERMIT_WRITE)
+            *permission = RF_PERMIT_ORDERED;
+        radish->contexts[line->slot]->clocks.references[clocks[i]]--;
+        radish->contexts[line->slot]->clocks.references[0]++;
+    }
+    memcpy(clocks, kept, 2 * (size_t)cells);
+    radish->machine.traffic.broadcasts++;
+    radish->counts.flushed_lines++;
+    return left;
 }
 
 /* clock_table.h, 2. */
@@ -386,15 +467,9 @@ static void roll_over(struct rf_radish *radish, uint32_t core)
     uint64_t chosen = clocks_to_free(&context->clocks, radish->clock_limit);
     radish->counts.roll_overs++;
     rf_charge(radish, core, radish->config->enter_cycles);
-    for (uint32_t i = context->count; i--;) { /* from the end, whose line takes the place of one that goes */
-        if (!(context->used[i] & chosen))
-            continue;
-        context->used[i] = clocks_of(radish, context->lines[i]);
-        if (context->used[i] & chosen) {
-            rf_evict_line(radish, context->lines[i], true);
-            radish->counts.flushed_lines++;
-        }
-    }
+    for (uint32_t i = 0; i < context->count; i++)
+        if (context->used[i] & chosen)
+            context->used[i] = clean_line(radish, context->lines[i], chosen);
 }
 
 /* A clock for now. Before the line is fetched, since it may be among those that a roll-over evicts. */
@@ -511,6 +586,7 @@ void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, ui
     rf_map_init(&radish->lines, memory);
     rf_machine_init(&radish->machine, config, broken);
     radish->machine.exclusive = on_exclusive;
+    radish->machine.shared = on_shared;
     radish->machine.evicted = on_evicted;
     radish->machine.context = radish;
     rf_software_init(radish);

@@ -13,15 +13,18 @@
  *  4. The status is downgraded when a line with a clock leaves the caches (Figure 3.4): by a read clock it loses AllLastReads, by
  *     a write clock LastWrite. Only a write, and a software check, raise it.
  *  5. WRITE permission on a byte implies that its whole history is the thread's own and in its line: then a permitted write needs
- *     to clear nobody's clocks, and the status is Everything (the lemma of 3.3.6.2). 3.2.4.2 would also give WRITE at a fill when
- *     other threads' clocks are there but ordered. A permitted write would then leave them behind, and a read that comes after one
- *     of the old reads, but not after the write, would pass the hardware check, which accepts a read after "some last read". So a
- *     first write after a hand-over is a hardware check here; it goes with the coherence message of the write.
- *  6. READ permission implies that the last write happens before the thread's now.
- *  7. Permissions are set at a fill and by checks. A core that becomes the only holder of a data line takes all permissions of
- *     others on it; its own WRITE becomes READ where 5 does not hold. They do not outlive a context switch: another thread of the
- *     same core needs no coherence message.
- *  8. A line whose thread does not run on the line's core (lazy switching) has clocks that no core can compare: to hardware they
+ *     to clear nobody's clocks, and the status is Everything (the lemma of 3.3.6.2). 3.2.4.2 would also give WRITE when other
+ *     threads' clocks are there but ordered. A permitted write would then leave them behind, and a read that comes after one of the
+ *     old reads, but not after the write, would pass the hardware check, which accepts a read after "some last read".
+ *  6. So where all earlier accesses happen before now, and some of them are others' or in software, a thread gets ORDERED: its
+ *     write is safe, but it is announced on the bus, which clears all other clocks, as after a hardware check. With it there are
+ *     four permissions; with four statuses they still fit the four bits of Figure 3.2.
+ *  7. READ permission implies that the last write happens before the thread's now.
+ *  8. Permissions are set at a fill and by checks. A core that becomes the only holder of a data line takes all permissions of
+ *     others on it; its own WRITE and ORDERED become READ where reads may have come between. A core that reads a line on which
+ *     another has permissions gets it shared, even if no cache has it: alone it could write silently, and would have to take
+ *     them. Permissions do not outlive a context switch: another thread of the same core needs no coherence message.
+ *  9. A line whose thread does not run on the line's core (lazy switching) has clocks that no core can compare: to hardware they
  *     are unknown. Software flushes such lines before it looks.
  *
  * The cost of a tracked access: the data's and the metadata's latency run side by side, the longer counts. A check that permissions
@@ -39,7 +42,12 @@
 #define RF_MAX_CORES 64u
 #define RF_MAX_CELLS 128u
 
-enum rf_permission { RF_PERMIT_NONE = 0, RF_PERMIT_READ = 1, RF_PERMIT_WRITE = 3 };
+enum rf_permission {
+    RF_PERMIT_NONE = 0,
+    RF_PERMIT_READ = 1,
+    RF_PERMIT_WRITE = 3,
+    RF_PERMIT_ORDERED = 5 /* READ; and a write needs no check, but a broadcast: 6. */
+};
 
 enum rf_status {
     RF_IN_SOFTWARE = 0,
@@ -151,7 +159,7 @@ static inline struct rf_metadata *rf_lines_of(const struct rf_radish *radish, ui
     return place ? (struct rf_metadata *)(uintptr_t)*place : NULL;
 }
 
-/* 8. */
+/* 9. */
 static inline bool rf_line_is_live(const struct rf_radish *radish, const struct rf_metadata *line)
 {
     const struct rf_radish_core *core = &radish->cores[line->core];

@@ -65,22 +65,22 @@ static void spend(struct rf_radish *radish, uint32_t core, uint64_t cycles)
     radish->software.cycles += cycles;
 }
 
-/* Buckets of eight bytes in the first lines, then the records; a thread's history is not far from its record. */
-#define BUCKET_LINES (UINT64_C(1) << 17)
+/* A directory of eight bytes for each metadata line, found by its number as in shadow memory; then the records; then vectors. */
+#define DIRECTORY_ENTRIES (radish->config->line_bytes / 8)
+#define RECORD_LINES (UINT64_C(1) << 33)
+#define VECTOR_LINES (UINT64_C(1) << 35)
 
-void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, bool write)
+void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write)
 {
     const struct rf_record *record = rf_software_record(radish, number);
-    touch_line(radish, core, rf_hash(number) % BUCKET_LINES, false);
+    touch_line(radish, core, number / DIRECTORY_ENTRIES, false);
     if (!record)
         return;
     for (const struct rf_history *history = record->histories; history; history = history->next)
-        for (uint64_t i = 0; i < radish->config->record_lines; i++)
-            touch_line(radish, core, BUCKET_LINES + (record->place * 8 + history->slot % 8) * radish->config->record_lines + i,
+        for (uint64_t i = 0; i < radish->config->record_lines && (slot == RF_ALL_SLOTS || slot == history->slot); i++)
+            touch_line(radish, core, RECORD_LINES + (record->place * 8 + history->slot % 8) * radish->config->record_lines + i,
                        write);
 }
-
-#define VECTOR_LINES (UINT64_C(1) << 33) /* behind all records */
 
 void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries)
 {
@@ -168,7 +168,7 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
     store_line(radish, evicted);
     spend(radish, runner, cells * radish->config->entry_cycles);
     for (uint32_t half = 0; half < halves; half++)
-        rf_software_touch(radish, runner, evicted->number + half, true);
+        rf_software_touch(radish, runner, evicted->number + half, evicted->slot, true);
     rf_free(radish->memory, evicted, sizeof *evicted + 3 * cells * sizeof evicted->times[0]);
 }
 
@@ -302,6 +302,7 @@ static void fill_cell(struct view *v)
     struct rf_radish *radish = v->radish;
     uint8_t status = v->status;
     bool late_write = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION) && late(v, true);
+    bool late_read = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION) && late(v, false);
     if (!(status & RF_ALL_LAST_READS))
         import(v, false);
     if (!(status & RF_LAST_WRITE))
@@ -313,7 +314,57 @@ static void fill_cell(struct view *v)
     for (struct rf_metadata *line = v->first; line; line = line->next)
         rf_statuses(radish, line)[v->cell] = status;
     bool own = (status == RF_EVERYTHING || !RF_HOLDS(radish->broken, SOFTWARE_PERMISSION)) && history_is_own(v);
-    rf_permissions(radish, v->own)[v->cell] = late_write ? RF_PERMIT_NONE : own ? RF_PERMIT_WRITE : RF_PERMIT_READ;
+    rf_permissions(radish, v->own)[v->cell] = late_write  ? RF_PERMIT_NONE
+                                              : own       ? RF_PERMIT_WRITE
+                                              : late_read ? RF_PERMIT_READ
+                                                          : RF_PERMIT_ORDERED;
+}
+
+/* Nearly always the bytes of a variable have one history. Then what was found for one cell holds for the next. */
+static bool like_the_cell_before(const struct view *v, const struct rf_record *record_before)
+{
+    struct rf_radish *radish = v->radish;
+    uint32_t cell = v->cell, byte = v->byte, step = v->own->compact ? 2 : 1;
+    if (byte < step || v->record != record_before)
+        return false;
+    for (struct rf_metadata *line = v->first; line; line = line->next) {
+        const uint8_t *reads = rf_reads(radish, line) + cell, *writes = rf_writes(radish, line) + cell;
+        if (line != v->own && (reads[0] != reads[-1] || writes[0] != writes[-1]))
+            return false;
+    }
+    for (struct rf_history *history = v->record->histories; history; history = history->next) {
+        const uint32_t *reads = history->times + byte, *writes = reads + radish->cells;
+        if (reads[0] != *(reads - step) || writes[0] != *(writes - step))
+            return false;
+    }
+    return true;
+}
+
+/* All cells of the line. `was`: the own clocks and the status of the cell before, as they were found. */
+static void fill_line(struct view *v)
+{
+    struct rf_radish *radish = v->radish;
+    uint8_t *reads = rf_reads(radish, v->own), *writes = rf_writes(radish, v->own);
+    struct {
+        uint8_t read, write, status;
+    } was = { 0, 0, 0 }, is;
+    struct rf_record *record = NULL;
+    for (uint32_t cell = 0; cell < radish->cells; cell++, was = is) {
+        view_cell(v, cell);
+        is.read = reads[cell];
+        is.write = writes[cell];
+        is.status = v->status;
+        if (is.read == was.read && is.write == was.write && is.status == was.status && like_the_cell_before(v, record)) {
+            rf_set_clock(radish, v->own, &reads[cell], reads[cell - 1]);
+            rf_set_clock(radish, v->own, &writes[cell], writes[cell - 1]);
+            rf_permissions(radish, v->own)[cell] = rf_permissions(radish, v->own)[cell - 1];
+            for (struct rf_metadata *line = v->first; line; line = line->next)
+                rf_statuses(radish, line)[cell] = rf_statuses(radish, line)[cell - 1];
+        } else {
+            fill_cell(v);
+        }
+        record = v->record;
+    }
 }
 
 /* The first access to a line of memory: there is no history at all. */
@@ -342,7 +393,7 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
     radish->software.check_calls++;
     spend(radish, runner, radish->config->enter_cycles);
     for (uint32_t half = 0; half < halves; half++)
-        rf_software_touch(radish, runner, own->number + half, false);
+        rf_software_touch(radish, runner, own->number + half, RF_ALL_SLOTS, false);
     struct rf_record *record = rf_software_record(radish, own->number);
     if (record && record->cached && RF_HOLDS(radish->broken, FLUSH_STALE))
         flush_strangers(radish, own->number);
@@ -361,10 +412,7 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
         memset(rf_statuses(radish, own), RF_EVERYTHING, radish->cells);
         memset(rf_permissions(radish, own), RF_PERMIT_WRITE, radish->cells);
     } else {
-        for (uint32_t i = 0; i < radish->cells; i++) {
-            view_cell(&v, i);
-            fill_cell(&v);
-        }
+        fill_line(&v);
     }
     for (uint32_t half = 0; half < halves; half++) {
         v.records[half]->cached = true;

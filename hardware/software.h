@@ -8,8 +8,8 @@
  * 3. `cached`: hardware may be newer ("potentially stale"). It is set when a check brings a line into hardware, and cleared when an
  *    eviction leaves none there.
  *
- * The cost of a handler: enter_cycles, the simulated accesses of the core that runs it (the bucket, then record_lines for each
- * thread's history), and entry_cycles for each clock. With handlers = other the core with the least time pays, and the one that
+ * The cost of a handler: enter_cycles, the simulated accesses of the core that runs it (its directory, then record_lines for
+ * each thread's history; for the evicted thread's alone when a line is stored), and entry_cycles for each clock. With handlers = other the core with the least time pays, and the one that
  * needed the check only a broadcast: the exception is then imprecise. A synchronisation operation reads and writes the vector
  * clock of its object, eight bytes an entry, and spends entry_cycles for each.
  */
@@ -71,8 +71,9 @@ struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t nu
 /* The same, made; and a slot's history in it. */
 struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number);
 struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot);
-/* Simulates the handler's accesses to a record; the cycles are those of `core`, which runs it. */
-void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, bool write);
+/* Simulates the handler's accesses to a record, all of it or one slot's history; the cycles are those of `core`, which runs it. */
+#define RF_ALL_SLOTS UINT32_MAX
+void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write);
 /* Simulates the synchronisation library's accesses to the vector clock of an object. */
 void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries);
 /* Which core runs a handler that this one needs. */

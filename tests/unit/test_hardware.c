@@ -191,6 +191,26 @@ static void stages(void **state)
     expect_checks(1, 0, 1, 0);
 }
 
+/* Two cores read a line; it leaves all private caches, and comes back to one of them. The other still may read. */
+static void permissions_stay(void **state)
+{
+    (void)state;
+    simulate("1|w(0x1000:8)\n1|fork(2)\n1|fork(3)\n2|r(0x1000:8)\n3|r(0x1000:8)\n2|r(0x2000:8)\n3|r(0x2000:8)\n1|r(0x3000:8)\n"
+             "2|r(0x1000:8)\n3|r(0x1000:8)\n",
+             "l1_bytes=64 l1_ways=1 l2_bytes=64 l2_ways=1 page_bytes=4096");
+    expect_checks(5, 0, 3, 0);
+}
+
+/* What was written before and is handed over with a lock costs one check in software for the line, then broadcasts. */
+static void ordered_writes(void **state)
+{
+    (void)state;
+    simulate("1|w(0x1000:8)\n1|w(0x1008:8)\n1|w(0x1010:8)\n1|fork(2)\n1|fork(3)\n2|w(0x1000:8)\n2|w(0x1008:8)\n2|w(0x1010:8)\n"
+             "2|w(0x1010:8)\n3|r(0x1010:8)\n",
+             "cores=1 flush=lazy");
+    expect_checks(3, 2, 3, 1);
+}
+
 static void no_check_needed(void **state)
 {
     const char *racy = "1|w(0x1000:8)|a.c:1\n2|w(0x1000:8)|b.c:2\n";
@@ -287,7 +307,7 @@ static void costs(void **state)
     (void)state;
     simulate(one, same);
     assert_int_equal(rf_simulation_cycles(&sim, RF_WITHOUT), 120);
-    /* The miss hides the metadata's fill; then software: 100 to enter, and its bucket comes from memory. */
+    /* The miss hides the metadata's fill; then software: 100 to enter, and its directory comes from memory. */
     assert_int_equal(rf_simulation_cycles(&sim, RF_WITH), 120 + 100 + 120);
     rf_simulation_free(&sim);
     /* A permitted access costs what it costs without RADISH. */
@@ -301,7 +321,7 @@ static void costs(void **state)
     /* ClearHistory: 100 cycles, whatever it finds; more for what it finds in a cache. */
     assert_int_equal(cycles_of("1|alloc(0x1000:64)\n", same), 100);
     uint64_t cached = cycles_of("1|w(0x1000:8)\n1|alloc(0x1000:32)\n", same) - cycles_of(one, same);
-    assert_int_equal(cached, 100 + 35 + 1); /* the line in the last level, the bucket in the first */
+    assert_int_equal(cached, 100 + 35 + 1); /* the line in the last level, the directory in the first */
     assert_true(cycles_of("1|w(0x1000:8)\n1|copy(0x1000,0x2000:32)\n", same) - cycles_of(one, same) > 100 + 35 + 100);
 }
 
@@ -390,6 +410,8 @@ int main(void)
         cmocka_unit_test(settings),
         cmocka_unit_test(coherence),
         cmocka_unit_test(stages),
+        cmocka_unit_test(permissions_stay),
+        cmocka_unit_test(ordered_writes),
         cmocka_unit_test(no_check_needed),
         cmocka_unit_test(compact_lines),
         cmocka_unit_test(clocks_roll_over),
