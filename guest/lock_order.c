@@ -103,28 +103,24 @@ static struct place_case *add_case(struct edge *edge, const struct place_case *w
     return c;
 }
 
-/* Is there a way at all? Each node is looked at once. */
-static bool reaches(uint32_t from, uint32_t to)
+/* Marks what can be reached, looking at each node once: seen == searches. */
+static void mark_reachable(uint32_t from)
 {
     uint32_t *stack = NULL, count = 0, cap = 0;
-    bool found = false;
+    node_at(from);
     searches++;
     stack = rf_grow(&memory, stack, &cap, 16, sizeof *stack);
     stack[count++] = from;
     nodes[from].seen = searches;
-    while (count && !found) {
-        uint32_t number = stack[--count];
-        for (const struct edge *e = nodes[number].out; e && !found; e = e->next_out) {
-            found = e->to == to;
+    while (count)
+        for (const struct edge *e = nodes[stack[--count]].out; e; e = e->next_out) {
             if (nodes[e->to].seen == searches)
                 continue;
             nodes[e->to].seen = searches;
             stack = rf_grow(&memory, stack, &cap, count + 1, sizeof *stack);
             stack[count++] = e->to;
         }
-    }
     rf_free(&memory, stack, cap * sizeof *stack);
-    return found;
 }
 
 /* Invariant 2, for one more step. */
@@ -188,8 +184,6 @@ struct circle {
 
 static bool find_circle(struct edge *edge, struct place_case *c, struct circle *circle)
 {
-    if (!reaches(edge->to, edge->from))
-        return false;
     path = rf_grow(&memory, path, &path_cap, 1, sizeof *path);
     path[0] = (struct step){ edge, c };
     path_len = 1;
@@ -232,25 +226,37 @@ static void report(struct rf_self *self, struct circle *circle)
     rf_busy_end(self);
 }
 
+/* A thread holds few locks, or takes many in one order: it is cheap to find that no edge closes a circle. */
 void rf_lock_order_wanted(struct rf_self *self, const struct rf_held_now *held, unsigned count, uint32_t number, bool read,
                           uint32_t note)
 {
+    bool marked = false;
+    rf_busy_begin(self);
+    rf_spin_lock(&lock);
     for (unsigned i = 0; i < count; i++) {
         struct circle circle = { 0 };
         if (held[i].number == number)
             continue;
-        rf_busy_begin(self);
-        rf_spin_lock(&lock);
         struct edge *edge = edge_at(held[i].number, number);
         struct place_case wanted = { .thread = self->number, .set = self->locks, .held_note = held[i].note, .wanted_note = note,
                                      .from_read = held[i].read, .to_read = read };
         struct place_case *c = add_case(edge, &wanted);
-        bool found = c && find_circle(edge, c, &circle);
+        if (!c)
+            continue;
+        if (!marked)
+            mark_reachable(number);
+        marked = true;
+        if (nodes[held[i].number].seen != searches || !find_circle(edge, c, &circle))
+            continue;
         rf_spin_unlock(&lock);
         rf_busy_end(self);
-        if (found)
-            report(self, &circle);
+        report(self, &circle);
+        rf_busy_begin(self);
+        rf_spin_lock(&lock);
+        marked = false; /* others may have been here */
     }
+    rf_spin_unlock(&lock);
+    rf_busy_end(self);
 }
 
 static void edge_end(struct edge *edge)
