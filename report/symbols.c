@@ -326,11 +326,15 @@ static void add_address(struct rf_symbolizer *symbols, struct rf_stack *stack, u
     free(nested);
 }
 
+/* Of libc: what runs below main() and below the first function of a thread. */
 static bool system_module(const char *path)
 {
+    static const char *const names[] = { "libc.so.", "libc-2.", "libpthread.so.", "libpthread-2.", "ld-linux", "ld-2." };
     const char *base = path && strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    return base && (strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 || strncmp(base, "ld-linux", 8) == 0 ||
-                    strncmp(base, "libpthread", 10) == 0);
+    for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
+        if (strncmp(base, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
 }
 
 void rf_symbolizer_stack(struct rf_symbolizer *symbols, struct rf_stack *stack)
