@@ -8,7 +8,7 @@
 #define COUNT 1000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static int shared[COUNT];
+int shared[COUNT];
 
 NOINLINE void first(int i)
 {
