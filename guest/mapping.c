@@ -28,11 +28,14 @@ static inline size_t whole_pages(size_t size)
     return (size + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* New memory: histories and synchronisation objects of what was there. */
+/* New memory: histories and synchronisation objects of what was there go. Mapping it counts as a write, so that a use which is not
+ * ordered after it is a race; to its first page only, since a history for all of it would cost as much as the mapping. */
 static void mapped(const struct rf_scope *scope, void *addr, size_t size)
 {
-    if (scope->self && addr != MAP_FAILED)
-        rf_range_return((uintptr_t)addr, whole_pages(size));
+    if (!scope->self || addr == MAP_FAILED)
+        return;
+    rf_range_return((uintptr_t)addr, whole_pages(size));
+    rf_range_write(addr, size < PAGE ? size : PAGE, scope->pc);
 }
 
 static bool refused(const void *addr, size_t size, int flags)
