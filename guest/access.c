@@ -10,16 +10,12 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "guest/annotations.h"
-#include "guest/atomics.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/objects.h"
-#include "guest/ompt.h"
-#include "guest/report.h"
 #include "guest/start.h"
 #include "guest/sweep.h"
-#include "guest/threads.h"
+#include "guest/verdict.h"
 
 static void touch(uint64_t *word)
 {
@@ -87,17 +83,8 @@ static bool is_ignored(const struct rf_self *self, unsigned flags)
 /* What follows a step, when nothing is held. */
 static void after(struct rf_self *self, uintptr_t addr, size_t size, const struct rf_step *step)
 {
-    if (step->race) {
-        uint32_t slot = rf_moment_slot(step->race), note = rf_moment_note(step->race);
-        struct rf_report_side now = { addr, size, rf_moment_note(step->now), self->number, false };
-        struct rf_report_side before = { addr, rf_note_size(note), note, rf_thread_of(slot, rf_moment_time(step->race)), true };
-        bool deferred = (step->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &now, &before, slot, rf_moment_time(step->race));
-        if (!deferred && !rf_benign(addr, size) && !rf_ompt_internal(now.note) && !rf_ompt_internal(before.note)) {
-            self->inside++;
-            rf_report_race(&now, &before);
-            self->inside--;
-        }
-    }
+    if (step->race)
+        rf_race_found(self, addr, size, step->flags, step->now, step->race);
     if (self->wants_sweep)
         rf_sweep(self);
 }
@@ -123,7 +110,7 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         if (!rf_word_repeats(self, place, word, mask, flags)) {
             if (!step.now)
                 step.now = rf_moment_now(self, pc, flags, size);
-            if (step_granule(place, word, mask, &step) && !race.race) {
+            if (step.now && step_granule(place, word, mask, &step) && !race.race) {
                 race = step;
                 race_at = addr;
                 race_size = size > RF_GRANULE ? length : size;
@@ -165,7 +152,8 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     if (!repeats_plainly(word, mask, flags) &&
         !((word & RF_ODD_BIT) && rf_word_repeats(self, place, word, mask, flags))) {
         step.now = rf_moment_now(self, pc, flags, size);
-        step_granule(place, word, mask, &step);
+        if (__builtin_expect(step.now, 1))
+            step_granule(place, word, mask, &step);
     }
     rf_busy_end(self);
     if (__builtin_expect(step.race || self->wants_sweep, 0))

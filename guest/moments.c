@@ -86,15 +86,10 @@ void rf_epoch_begin(struct rf_self *self)
         self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
 }
 
-static uint32_t block_or_die(uint32_t wanted)
-{
-    uint32_t block = take_block(wanted);
-    if (!block)
-        rf_die("out of moments: the histories of this program name more than %u places at once", 1u << RF_MOMENT_BITS);
-    return block;
-}
+uint64_t rf_moments_lost;
 
-static __attribute__((noinline)) void next_block(struct rf_self *self)
+/* false: all moments are in use, and a sweep did not help. The access goes unrecorded, and is counted. */
+static __attribute__((noinline)) bool next_block(struct rf_self *self)
 {
     uint32_t wanted = self->block_end ? self->block_end >> RF_MOMENT_BLOCK_BITS : RF_MOMENT_BLOCKS;
     uint32_t *time = &self->thread.clock.times[self->thread.slot];
@@ -102,7 +97,12 @@ static __attribute__((noinline)) void next_block(struct rf_self *self)
         rf_thread_fresh_slot(self);
         time = &self->thread.clock.times[self->thread.slot];
     }
-    uint32_t block = block_or_die(wanted), first = block << RF_MOMENT_BLOCK_BITS;
+    uint32_t block = take_block(wanted), first = block << RF_MOMENT_BLOCK_BITS;
+    self->wants_sweep |= blocks.used > blocks.limit;
+    if (!block) {
+        __atomic_fetch_add(&rf_moments_lost, 1, __ATOMIC_RELAXED);
+        return false;
+    }
     rf_moment_blocks[block] = (struct rf_moment_block){ self->thread.slot, *time + 1 };
     if (block != wanted || self->block_slot != self->thread.slot) {
         /* The epoch's earlier moments are no longer in one piece with the next: the hooks take them for old, which costs a way
@@ -116,16 +116,16 @@ static __attribute__((noinline)) void next_block(struct rf_self *self)
     self->next_moment = first;
     self->block_end = first + RF_MOMENT_BLOCK;
     self->block_slot = self->thread.slot;
-    if (blocks.used > blocks.limit)
-        self->wants_sweep = true;
+    return true;
 }
 
 static uint32_t new_moment(struct rf_self *self, uint32_t note)
 {
     /* The second: the thread's slot was changed by someone else (a time that ran out at a release). */
-    if (self->next_moment == self->block_end || self->block_slot != self->thread.slot ||
-        self->thread.clock.times[self->thread.slot] >= self->order.time_limit)
-        next_block(self);
+    if ((self->next_moment == self->block_end || self->block_slot != self->thread.slot ||
+         self->thread.clock.times[self->thread.slot] >= self->order.time_limit) &&
+        !next_block(self))
+        return 0;
     uint32_t moment = self->next_moment++;
     self->thread.clock.times[self->thread.slot]++;
     ((uint32_t *)RF_NOTES)[moment] = note;

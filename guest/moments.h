@@ -50,7 +50,10 @@ static inline uint32_t rf_moment_note(uint32_t moment)
     return ((const uint32_t *)RF_NOTES)[moment];
 }
 
-/* The moment of an access here and now. */
+/* Accesses that went unrecorded since all moments were in use: a number for the end of the run. */
+extern uint64_t rf_moments_lost;
+
+/* The moment of an access here and now; 0: there is none left. */
 uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 
 /* Is the moment one of the thread's present epoch? */

@@ -21,6 +21,7 @@
 #include "guest/access.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
+#include "guest/moments.h"
 #include "guest/near.h"
 #include "guest/options.h"
 #include "guest/planes.h"
@@ -134,6 +135,9 @@ static int finish(int status)
         self->inside++;
     if (rf_threads_leaks)
         rf_threads_leaks();
+    if (rf_moments_lost)
+        rf_say("%zu accesses were not looked at: histories named more than %u places at once", (size_t)rf_moments_lost,
+               1u << RF_MOMENT_BITS);
     status = rf_report_finish(status);
     return status;
 }

@@ -53,7 +53,7 @@ static struct {
     struct kept kept[KEPT];
     unsigned count;
     bool reported;
-    struct rf_report_side before;
+    uint32_t note, thread; /* of the earlier access */
 } game;
 
 void rf_threads_each(void (*f)(struct rf_self *, void *), void *context)
@@ -62,30 +62,12 @@ void rf_threads_each(void (*f)(struct rf_self *, void *), void *context)
         f(&game.players[i].self, context);
 }
 
-void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before)
+void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uint32_t now, uint32_t earlier)
 {
-    (void)now;
+    (void)self, (void)addr, (void)size, (void)flags, (void)now;
     game.reported = true;
-    game.before = *before;
-}
-
-uint32_t rf_thread_of(uint32_t slot, uint32_t time)
-{
-    (void)time;
-    return slot;
-}
-
-bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before, uint32_t slot,
-                     uint32_t time)
-{
-    (void)self, (void)now, (void)before, (void)slot, (void)time;
-    return false;
-}
-
-bool rf_benign(uintptr_t addr, size_t size)
-{
-    (void)addr, (void)size;
-    return false;
+    game.note = rf_moment_note(earlier);
+    game.thread = rf_moment_slot(earlier);
 }
 
 struct rf_self *rf_self_attach(void)
@@ -220,13 +202,13 @@ static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
         rf_slow_access(address_of(now.granule) + now.first, now.pc, size, now.flags);
     uintptr_t pc = 0;
     if (game.reported)
-        assert_int_equal(rf_note_stack(game.before.note, &pc, 1), 1);
+        assert_int_equal(rf_note_stack(game.note, &pc, 1), 1);
     for (unsigned i = 0; i < game.count; i++) {
         const struct kept *k = &game.kept[i];
         if (!races(&now, k))
             continue;
         expected = true;
-        named |= game.reported && k->thread == game.before.thread && k->pc == pc && k->flags == rf_note_flags(game.before.note);
+        named |= game.reported && k->thread == game.thread && k->pc == pc && k->flags == rf_note_flags(game.note);
     }
     if (expected != game.reported)
         fail_msg("seed %llu: thread %u, granule %u, bytes %u-%u, flags %u: a race is %s", (unsigned long long)seed, thread,
