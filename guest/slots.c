@@ -11,6 +11,7 @@ struct slot {
     uint32_t count, cap;
     uint32_t last;
     uint32_t state;
+    uint32_t next_moment, block_end; /* invariant 3; both 0: nothing is left */
 };
 
 uint32_t rf_slots_lock;
@@ -34,40 +35,45 @@ static void *grow(void *array, uint32_t *cap, uint32_t need, size_t element)
     return larger;
 }
 
-static void own(uint32_t slot, struct rf_thread *thread, uint32_t since)
+static void own(uint32_t slot, struct rf_thread *thread)
 {
     struct slot *s = &slots[slot];
+    uint32_t since = s->last + 1;
     s->state = OWNED;
     s->owners = grow(s->owners, &s->cap, s->count + 1, sizeof *s->owners);
     s->owners[s->count++] = (struct rf_owner){ since, thread->index };
     thread->slot = slot;
     thread->since = since;
     rf_clock_room(&thread->clock, slot + 1);
-    rf_clock_set(&thread->clock, NULL, slot, since);
-    thread->epoch = rf_epoch_make(slot, since);
+    rf_clock_set(&thread->clock, NULL, slot, s->last);
+    thread->epoch = rf_epoch_make(slot, s->last);
 }
 
-void rf_slot_take_fresh(struct rf_thread *thread)
+static void take_fresh(struct rf_thread *thread)
 {
     uint32_t slot = slot_count++;
     slots = grow(slots, &slot_cap, slot_count, sizeof *slots);
-    own(slot, thread, 1);
+    own(slot, thread);
 }
 
 /* Invariant 2. Whose end the parent has seen is likely to be among those that ended last. */
-void rf_slot_take(struct rf_thread *thread, const struct rf_clock *parent)
+void rf_slot_take(struct rf_self *self, const struct rf_clock *parent)
 {
     for (uint32_t i = idle_count, least = i > 64 ? i - 64 : 0; i-- > least;) {
         uint32_t slot = idle[i];
-        const struct slot *s = &slots[slot];
+        struct slot *s = &slots[slot];
         bool ordered = s->state == FORGOTTEN || (parent && rf_clock_get(parent, slot) >= s->last);
         if (!ordered || s->last >= RF_TIME_LIMIT - 2)
             continue;
         idle[i] = idle[--idle_count];
-        own(slot, thread, s->last + 1);
+        own(slot, &self->thread);
+        self->next_moment = s->next_moment;
+        self->block_end = s->block_end;
+        self->block_slot = slot;
+        s->next_moment = s->block_end = 0;
         return;
     }
-    rf_slot_take_fresh(thread);
+    take_fresh(&self->thread);
 }
 
 static void make_idle(uint32_t slot, uint32_t state)
@@ -82,10 +88,15 @@ static void make_idle(uint32_t slot, uint32_t state)
     idle[idle_count++] = slot;
 }
 
-void rf_slot_leave(struct rf_thread *thread, bool joined)
+void rf_slot_leave(struct rf_self *self, bool joined)
 {
+    const struct rf_thread *thread = &self->thread;
     struct slot *s = &slots[thread->slot];
     s->last = thread->clock.times[thread->slot];
+    if (self->block_slot == thread->slot) {
+        s->next_moment = self->next_moment;
+        s->block_end = self->block_end;
+    }
     if (joined)
         make_idle(thread->slot, IDLE);
     else
@@ -104,7 +115,7 @@ void rf_thread_fresh_slot(struct rf_self *self)
     struct slot *s = &slots[self->thread.slot];
     s->last = self->thread.clock.times[self->thread.slot];
     s->state = SPENT;
-    rf_slot_take_fresh(&self->thread);
+    take_fresh(&self->thread);
     rf_spin_unlock(&rf_slots_lock);
 }
 
@@ -132,6 +143,8 @@ uint32_t rf_thread_of(uint32_t slot, uint32_t time)
 
 void rf_slots_dead(void (*f)(uint32_t slot, void *), void *context)
 {
+    for (uint32_t slot = 0; slot < slot_count; slot++)
+        slots[slot].next_moment = slots[slot].block_end = 0;
     for (uint32_t slot = 0; slot < slot_count; slot++)
         if (slots[slot].state == DEAD || slots[slot].state == IDLE)
             f(slot, context);

@@ -310,7 +310,11 @@ static void find_stack(struct record *record)
 }
 
 /* The destructors of all keys are run up to PTHREAD_DESTRUCTOR_ITERATIONS times, in the order of the keys' numbers, and C++'s
- * thread_local objects are destroyed before. Ours has the highest number: in the last round it comes last of all. */
+ * thread_local objects are destroyed before. Ours comes last of the first 32, which are those that libc keeps without allocating
+ * memory: a key beyond them would mean a block for each thread, which a fork() in the wrong instant leaves freed but not forgotten.
+ * A key of the program beyond ours whose destructor sets it again until the last round ends after the thread's end, unseen. */
+#define KEYS_AT_HAND 32
+
 static void key_destroyed(void *argument)
 {
     struct record *record = argument;
@@ -325,10 +329,13 @@ static void key_destroyed(void *argument)
 
 static void make_end_key(void)
 {
-    pthread_key_t keys[PTHREAD_KEYS_MAX];
+    pthread_key_t keys[KEYS_AT_HAND];
     unsigned count = 0;
-    while (count < PTHREAD_KEYS_MAX && !pthread_key_create(&keys[count], key_destroyed))
+    while (count < KEYS_AT_HAND && !pthread_key_create(&keys[count], key_destroyed)) {
         count++;
+        if (keys[count - 1] >= KEYS_AT_HAND - 1)
+            break;
+    }
     if (!count)
         rf_die("cannot start: all of the %d keys of pthread_key_create() are in use", PTHREAD_KEYS_MAX);
     end_key = keys[count - 1];
@@ -373,7 +380,7 @@ struct rf_self *rf_self_attach(void)
     rf_spin_lock(&rf_slots_lock);
     bool first = facts_count == 0;
     self->number = self->thread.index = facts_new(record);
-    rf_slot_take(&self->thread, NULL);
+    rf_slot_take(self, NULL);
     rf_spin_unlock(&rf_slots_lock);
     record->flags = DETACHED; /* nobody is going to tell us of a join */
     rf_spin_lock(&list_lock);
@@ -402,12 +409,12 @@ struct rf_self *rf_thread_created(struct rf_self *parent, uint32_t creation, siz
     self->creation = creation;
     rf_spin_lock(&rf_slots_lock);
     self->number = self->thread.index = facts_new(record);
-    rf_slot_take(&self->thread, &parent->thread.clock);
+    rf_slot_take(self, &parent->thread.clock);
     rf_spin_unlock(&rf_slots_lock);
-    /* A reused slot: the parent knows it up to its last owner's end, which is less than the child's own first time. */
+    /* A reused slot: the parent knows it up to its last owner's end, which is where the child's time begins. */
     rf_clock_room(&self->thread.clock, parent->thread.clock.len);
     rf_clock_join(&self->thread.clock, &self->memory, &parent->thread.clock);
-    self->epoch_time = self->thread.since + 1;
+    self->epoch_time = self->thread.since;
     if (stack_size)
         frames_begin(record, stack_size);
     link_record(self);
@@ -423,7 +430,7 @@ void rf_thread_unborn(struct rf_self *parent, struct rf_self *child)
     unlink_record(child);
     rf_spin_lock(&rf_slots_lock);
     facts_end(record, UNBORN);
-    rf_slot_leave(&child->thread, false);
+    rf_slot_leave(child, false);
     rf_spin_unlock(&rf_slots_lock);
     rf_slot_reclaim(child->thread.slot); /* no history can name it */
     record_empty(record);
@@ -451,7 +458,7 @@ static void leave(struct record *record)
     unlink_record(&record->self);
     rf_spin_lock(&rf_slots_lock);
     facts_end(record, __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & DETACHED || record->self.is_fiber ? LEFT : NOT_JOINED);
-    rf_slot_leave(&record->self.thread, false);
+    rf_slot_leave(&record->self, false);
     rf_spin_unlock(&rf_slots_lock);
 }
 
@@ -638,7 +645,7 @@ void rf_threads_fork_after(struct rf_self *self, bool child)
                 continue;
             unlink_record(other);
             facts_end(record, LEFT);
-            rf_slot_leave(&other->thread, false);
+            rf_slot_leave(other, false);
             record_empty(record);
             rf_clock_give(&other->thread.clock);
             __atomic_fetch_or(&record->flags, ENDED, __ATOMIC_RELAXED); /* the record stays: a handle may still lead to it */
