@@ -170,7 +170,7 @@ static void access(FILE *out, const struct rf_record *record, const struct rf_re
     fprintf(out, "%s  %s of size %llu at 0x%012llx by %s", blue(how), rf_access_words(one->flags, one->previous),
             (unsigned long long)one->size, (unsigned long long)one->addr, thread_name(one->thread, record, buffer));
     const struct rf_rec_thread *thread = rf_record_thread(record, one->thread);
-    if (!how->tsan && thread && thread->name[0])
+    if (!how->tsan && thread && thread->name[0] && !(thread->flags & RF_RT_MAIN))
         fprintf(out, " '%s'", thread->name);
     for (uint32_t i = 0; i < one->held_count; i++)
         fprintf(out, "%s%s M%u", i ? ", " : " (mutexes: ", one->held[i].read ? "read" : "write", one->held[i].lock);
@@ -301,6 +301,33 @@ static void threads(FILE *out, const struct rf_record *record, const struct rf_w
     }
 }
 
+static void add_module(const struct rf_stack *what, const struct rf_symbol **seen, unsigned *count, unsigned most)
+{
+    for (uint32_t i = 0; i < what->frame_count && *count < most; i++) {
+        const struct rf_symbol *frame = &what->frames[i];
+        unsigned known = 0;
+        while (known < *count && strcmp(seen[known]->module, frame->module ? frame->module : "") != 0)
+            known++;
+        if (known == *count && frame->module && !frame->runtime && frame->build_id && frame->build_id[0])
+            seen[(*count)++] = frame;
+    }
+}
+
+/* Which builds the report is about: once each, not in every frame. */
+static void modules(FILE *out, const struct rf_record *record)
+{
+    const struct rf_symbol *seen[8];
+    unsigned count = 0;
+    for (uint32_t i = 0; i < record->access_count; i++)
+        add_module(&record->accesses[i].stack, seen, &count, 8);
+    for (uint32_t i = 0; i < record->stack_count; i++)
+        add_module(&record->stacks[i], seen, &count, 8);
+    for (uint32_t i = 0; i < record->step_count; i++)
+        add_module(&record->steps[i].wanted_at, seen, &count, 8);
+    for (unsigned i = 0; i < count; i++)
+        fprintf(out, "  Build id of %s: %s\n", base_name(seen[i]->module), seen[i]->build_id);
+}
+
 void rf_write_summary(FILE *out, const struct rf_record *record, const struct rf_writing *how)
 {
     const struct rf_symbol *top = rf_stack_top(rf_record_main_stack(record));
@@ -319,7 +346,7 @@ void rf_write_summary(FILE *out, const struct rf_record *record, const struct rf
 void rf_write_text(FILE *out, const struct rf_record *record, const struct rf_writing *how)
 {
     fputs("==================\n", out);
-    fprintf(out, "%sWARNING: %s: %s%s (pid=%d)%s\n", red(how), our_name(how), record->predicted ? "predicted " : "",
+    fprintf(out, "%sWARNING: %s: %s%s (pid=%d)%s\n", red(how), our_name(how), record->predicted && !how->tsan ? "predicted " : "",
             rf_kinds[record->kind].title, how->pid, plain(how));
     circle(out, record, how);
     for (uint32_t i = 0; i < record->stack_count; i++) {
@@ -334,8 +361,10 @@ void rf_write_text(FILE *out, const struct rf_record *record, const struct rf_wr
     threads(out, record, how);
     if (record->more)
         fprintf(out, "  And %u more similar thread leak%s.\n\n", record->more, record->more > 1 ? "s" : "");
-    if (!how->tsan)
-        fprintf(out, "  Fingerprint %016llx\n\n", (unsigned long long)rf_fingerprint(record));
+    if (!how->tsan) {
+        modules(out, record);
+        fprintf(out, "  Fingerprint: %016llx\n\n", (unsigned long long)rf_fingerprint(record));
+    }
     fprintf(out, "SUMMARY: %s: ", our_name(how));
     rf_write_summary(out, record, how);
     fputs("\n==================\n", out);
