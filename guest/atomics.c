@@ -71,12 +71,10 @@ void rf_atomics_thread_end(struct rf_self *self)
     struct fences *fences = self->atomics;
     if (!fences)
         return;
-    bool mine = rf_busy_enter(self);
     self->atomics = NULL;
     rf_clock_give(&fences->released);
     rf_clock_give(&fences->pending);
     rf_give(fences, sizeof *fences);
-    rf_busy_leave(self, mine);
 }
 
 /* Clocks are the guest's, not the thread's (guest/threads.h): room is made first, so the core need not grow them. Busy. */

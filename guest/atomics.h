@@ -46,7 +46,7 @@ void rf_atomic_settle(struct rf_atomic *op);
 bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before, uint32_t slot,
                      uint32_t time);
 
-/* The thread has ended: guest/threads.c. */
+/* The thread, or fiber, has ended: guest/threads.c. The caller is busy. */
 void rf_atomics_thread_end(struct rf_self *self);
 
 #endif
