@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "guest/access.h"
+#include "guest/atomics.h"
 #include "guest/heap.h"
 #include "guest/intercept.h"
 #include "guest/locks.h"
@@ -268,6 +269,7 @@ static void record_empty(struct record *record)
     rf_give(self->moments, RF_MOMENT_CACHE * sizeof *self->moments);
     self->moments = NULL;
     rf_locks_thread_end(self);
+    rf_atomics_thread_end(self);
     rf_memory_donate(&self->memory);
 }
 
