@@ -5,6 +5,7 @@
 
 #include "guest/access.h"
 #include "guest/pthread.h"
+#include "guest/signals.h"
 #include "guest/threads.h"
 
 RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argument))
@@ -14,9 +15,11 @@ RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argume
         return RF_REAL(thrd_create)(thread, start, argument);
     struct rf_self *child = rf_thread_prepare(&scope);
     *rf_thread_start(child) = (struct rf_thread_start){ .run11 = start, .argument = argument };
+    uint64_t mask = rf_thread_start(child)->mask = rf_signals_block();
     scope.self->inside++;
     int result = RF_REAL(thrd_create)(thread, rf_thread_run11(), child);
     scope.self->inside--;
+    rf_signals_restore(mask);
     if (result != thrd_success)
         rf_thread_unborn(scope.self, child);
     else

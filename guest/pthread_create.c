@@ -8,6 +8,7 @@
 #include "guest/intercept.h"
 #include "guest/options.h"
 #include "guest/pthread.h"
+#include "guest/signals.h"
 #include "guest/system.h"
 #include "guest/threads.h"
 
@@ -17,6 +18,7 @@ static void *run(void *argument)
     struct rf_self *self = argument;
     rf_thread_begin(self);
     struct rf_thread_start *start = rf_thread_start(self);
+    rf_signals_restore(start->mask);
     return start->run(start->argument);
 }
 
@@ -25,6 +27,7 @@ static int run11(void *argument)
     struct rf_self *self = argument;
     rf_thread_begin(self);
     struct rf_thread_start *start = rf_thread_start(self);
+    rf_signals_restore(start->mask);
     return start->run11(start->argument);
 }
 
@@ -56,9 +59,16 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
         pthread_attr_getdetachstate(attributes, &state);
     if (state == PTHREAD_CREATE_DETACHED)
         rf_thread_detached(scope.self, child);
+    sigset_t own; /* a mask that is set in the attributes is the child's at once */
+    uint64_t mask = rf_signals_block();
+    if (attributes && pthread_attr_getsigmask_np(attributes, &own) == 0)
+        rf_thread_start(child)->mask = *(const uint64_t *)(const void *)&own;
+    else
+        rf_thread_start(child)->mask = mask;
     scope.self->inside++; /* libc's allocations for it are no business of the program's */
     int result = RF_REAL(pthread_create)(thread, attributes, run, child);
     scope.self->inside--;
+    rf_signals_restore(mask);
     if (result)
         rf_thread_unborn(scope.self, child);
     else if (state != PTHREAD_CREATE_DETACHED)

@@ -58,6 +58,16 @@ static uint64_t set_mask(int how, uint64_t mask)
     return before;
 }
 
+uint64_t rf_signals_block(void)
+{
+    return set_mask(SIG_BLOCK, all_signals & ~FAULTS);
+}
+
+void rf_signals_restore(uint64_t mask)
+{
+    set_mask(SIG_SETMASK, mask);
+}
+
 static uint64_t *bits(sigset_t *set)
 {
     return (uint64_t *)(void *)set; /* the kernel's part of it */
@@ -234,7 +244,7 @@ void rf_signals_left(uintptr_t sp)
 
 static uint64_t lock_table(void)
 {
-    uint64_t mask = set_mask(SIG_BLOCK, all_signals & ~FAULTS);
+    uint64_t mask = rf_signals_block();
     uint32_t us = (uint32_t)RF_SYSCALL(SYS_getpid, 0), owner = 0;
     while (!__atomic_compare_exchange_n(&lock, &owner, us, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         if (owner == us) {

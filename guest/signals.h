@@ -21,6 +21,10 @@ extern RF_TLS struct rf_handling *rf_handling; /* the innermost; NULL: none */
 /* Called by rf_busy_end() if self->pending_signals: runs the handler that had to wait. */
 void rf_signals_deliver(void);
 
+/* Around the making of a thread, which has no record before it runs: all signals but faults. Returns the old mask. */
+uint64_t rf_signals_block(void);
+void rf_signals_restore(uint64_t mask);
+
 /* The guest's own faults: `ours` is asked first, and says whether it has mended it. Before there is a second thread. */
 void rf_signals_on_fault(bool (*ours)(siginfo_t *, void *));
 

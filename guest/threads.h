@@ -37,6 +37,7 @@ struct rf_thread_start {
     void *(*run)(void *);
     int (*run11)(void *); /* C11's kind */
     void *argument;
+    uint64_t mask; /* of signals: it begins with all blocked, until it is known */
 };
 struct rf_thread_start *rf_thread_start(struct rf_self *self);
 
