@@ -13,6 +13,7 @@
 
 #include "guest/heap.h"
 #include "guest/intercept.h"
+#include "guest/signals.h"
 #include "guest/system.h"
 
 #define RF_PAGE_SIZE ((size_t)4096)
@@ -29,6 +30,7 @@
 #define RF_ALLOCATE(name, size, align, zero)                               \
     ({                                                                     \
         struct rf_scope scope_ = RF_ENTER(name);                           \
+        rf_signal_unsafe(#name, scope_.pc);                                \
         void *block_ = rf_heap_allocate((size), (align), (zero), scope_.pc); \
         rf_leave(&scope_);                                                 \
         block_;                                                            \
@@ -37,6 +39,7 @@
 #define RF_QUICK_ALLOCATE(name, size)                                      \
     ({                                                                     \
         struct rf_scope scope_ = RF_ENTER(name);                           \
+        rf_signal_unsafe(#name, scope_.pc);                                \
         void *block_ = rf_heap_quick(scope_.self, (size), scope_.pc);      \
         rf_leave(&scope_);                                                 \
         block_;                                                            \
@@ -46,6 +49,7 @@
     do {                                            \
         if (block) {                                \
             struct rf_scope scope_ = RF_ENTER(name); \
+            rf_signal_unsafe(#name, scope_.pc);     \
             rf_heap_release(block, scope_.pc);      \
             rf_leave(&scope_);                      \
         }                                           \
@@ -89,6 +93,7 @@ RF_DOOR(void *, calloc, (size_t count, size_t size))
 static inline __attribute__((always_inline)) void *resize(struct rf_scope scope, void *block, size_t size)
 {
     void *result = NULL;
+    rf_signal_unsafe("realloc", scope.pc);
     if (!block)
         result = or_errno(rf_heap_allocate(size, 0, false, scope.pc));
     else if (!size)
