@@ -275,8 +275,11 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
     if (!self)
         return;
     struct misuse misuse = { .found = false };
-    struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
     uint32_t me = self->number + 1;
+    const struct rf_object *seen = rf_object_find(addr);
+    if (!seen || __atomic_load_n(&seen->toucher, __ATOMIC_RELAXED) != me)
+        rf_access(addr, 1, RF_A_ATOMIC, pc); /* with what it knew before: that the lock was initialised does not come through it */
+    struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
     bool read = flags & RF_L_READ, again = object->owner == me;
     if (__builtin_expect(again, 0)) {
         if (!((flags | object->flags) & RF_L_RECURSIVE))
@@ -289,7 +292,6 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
     } else {
         object->reading++;
     }
-    bool touches = object->toucher != me;
     if (__builtin_expect(!again, 1)) {
         if (!self->ignore_sync) {
             struct rf_sync *sync = &object->sync;
@@ -300,7 +302,7 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
             rf_order_lock(&self->order, &self->thread, sync, !read);
         }
         uint32_t note = __builtin_expect(rf_options.second_deadlock_stack, 0) ? rf_note_here(pc, 0, 0) : 0;
-        object->toucher = me;
+        __atomic_store_n(&object->toucher, me, __ATOMIC_RELAXED);
         object->owner_note = note;
         object->quick = 0;
         hold(self, object->lock_number ? object->lock_number : number_of(object), read, note);
@@ -310,8 +312,6 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
         }
     }
     rf_object_unlock(self, object);
-    if (__builtin_expect(touches, 0))
-        rf_access(addr, 1, RF_A_ATOMIC, pc);
     if (__builtin_expect(misuse.found, 0))
         tell(self, &misuse, addr, pc);
 }

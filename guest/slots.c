@@ -160,15 +160,18 @@ void rf_slot_reclaim(uint32_t slot)
     rf_spin_unlock(&rf_slots_lock);
 }
 
-void rf_slots_inherit(struct rf_thread *thread)
+void rf_slots_past(struct rf_thread *thread)
 {
     rf_clock_room(&thread->clock, slot_count);
-    for (uint32_t slot = 0; slot < slot_count; slot++) {
-        struct slot *s = &slots[slot];
-        if (slot == thread->slot)
-            continue;
-        rf_clock_set(&thread->clock, NULL, slot, s->last);
-        if (s->state == DEAD)
+    for (uint32_t slot = 0; slot < slot_count; slot++)
+        if (slot != thread->slot && rf_clock_get(&thread->clock, slot) < slots[slot].last)
+            rf_clock_set(&thread->clock, NULL, slot, slots[slot].last);
+}
+
+void rf_slots_inherit(struct rf_thread *thread)
+{
+    rf_slots_past(thread);
+    for (uint32_t slot = 0; slot < slot_count; slot++)
+        if (slot != thread->slot && slots[slot].state == DEAD)
             make_idle(slot, IDLE);
-    }
 }

@@ -23,6 +23,7 @@ extern uint32_t rf_slots_lock;
 void rf_slot_take(struct rf_self *self, const struct rf_clock *parent);
 void rf_slot_leave(struct rf_self *self, bool joined); /* not joined: `dead`, until it is reclaimed */
 void rf_slot_joined(uint32_t slot); /* a dead one's end is known after all */
+void rf_slots_past(struct rf_thread *thread); /* it knows all that ended; the world is stopped */
 /* After a fork: the clock of the only thread that goes on knows every slot's past, and all others are idle. */
 void rf_slots_inherit(struct rf_thread *thread);
 

@@ -370,6 +370,18 @@ static uint64_t block_signals(void)
     return old;
 }
 
+/* Who made this thread, libc's timers or a raw clone, is not known; so all that happened before it came is taken to come before it.
+ * That hides races between it and the past, and until a thread's next release also those with what it does in the same epoch; it
+ * never makes one up. */
+static void join_past(struct rf_self *other, void *self)
+{
+    struct rf_thread *thread = &((struct rf_self *)self)->thread;
+    if (other == self)
+        return;
+    rf_clock_room(&thread->clock, other->thread.clock.len);
+    rf_clock_join(&thread->clock, NULL, &other->thread.clock);
+}
+
 struct rf_self *rf_self_attach(void)
 {
     if (!rf_started || gone)
@@ -394,6 +406,11 @@ struct rf_self *rf_self_attach(void)
     if (first) {
         make_end_key();
         rf_fork_begin();
+    } else {
+        rf_world_stop(self);
+        rf_threads_each(join_past, self);
+        rf_slots_past(&self->thread);
+        rf_world_go(self);
     }
     gone = false;
     run_as(record);
