@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "guest/planes.h"
 #include "guest/spin.h"
 
 #define LARGE (64u << 10) /* from here on blocks are pages of their own */
@@ -21,9 +22,16 @@ static struct {
     uint64_t bytes;
 } pool;
 
+/* Where the kernel is asked to put it: far from where it puts what the program maps, which may unmap something and map over the same
+ * addresses later, trusting that nobody else is there. If a place is taken, the kernel chooses. */
+#define OURS (RF_PLANES_END + 0x10000000000)
+#define OURS_SIZE 0x20000000000
+
 static void *map(size_t bytes, int flags)
 {
-    long at = RF_SYSCALL(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    static uintptr_t next;
+    uintptr_t hint = OURS + __atomic_fetch_add(&next, (bytes + 4095) & ~(size_t)4095, __ATOMIC_RELAXED) % OURS_SIZE;
+    long at = RF_SYSCALL(SYS_mmap, hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 

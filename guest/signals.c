@@ -26,6 +26,7 @@
 
 #include "guest/jumps.h"
 #include "guest/libc.h"
+#include "guest/planes.h"
 #include "guest/report.h"
 #include "guest/system.h"
 
@@ -151,7 +152,8 @@ struct kept {
 
 static bool keep(struct rf_self *self, int sig, const siginfo_t *info, ucontext_t *context)
 {
-    long page = RF_SYSCALL(SYS_mmap, 0, sizeof(struct kept), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long page = RF_SYSCALL(SYS_mmap, RF_PLANES_END, sizeof(struct kept), /* as guest/memory.c */
+                           PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page < 0)
         return false;
     struct kept *kept = (struct kept *)page;
