@@ -89,7 +89,8 @@ static uint64_t taken_side(struct rf_self *self, size_t usable, size_t size, siz
     return side_word(RF_SIDE_TAKEN, note_of(self, pc, 0, wide ? size : written_of(usable)), thread, slack);
 }
 
-static __attribute__((noinline)) void *allocate_single(struct rf_self *self, size_t size, size_t align, bool zero, uintptr_t pc)
+static __attribute__((noinline)) void *allocate_single(struct rf_self *self, size_t size, size_t align, bool zero,
+                                                       uintptr_t pc)
 {
     if (size > (size_t)PTRDIFF_MAX - align)
         return NULL;
@@ -117,7 +118,7 @@ void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc)
         return allocate_single(self, size, align, zero, pc);
     unsigned class = rf_class_of(wanted);
     while (align && rf_class_size(class) & (align - 1)) /* blocks are aligned as their size is */
-        class++;
+        class ++;
     uintptr_t block = take_small(class);
     if (!block)
         return NULL;
@@ -215,13 +216,15 @@ void rf_heap_release(void *address, uintptr_t pc)
     struct rf_cache *cache = rf_hot.self ? rf_hot.self->heap : NULL;
     if (__builtin_expect(self && cache && cache->owner && !side_wide(was), 1)) {
         size_t written = tell_freed(span, (uintptr_t)address, pc);
-        freed += (was & RF_SIDE_SLACK) + cache->owner - ((uint64_t)RF_SIDE_TAKEN << 32) + note_of(self, pc, RF_A_FREE, written);
+        freed +=
+            (was & RF_SIDE_SLACK) + cache->owner - ((uint64_t)RF_SIDE_TAKEN << 32) + note_of(self, pc, RF_A_FREE, written);
     } else {
         size_t size = size_of(span, was), slack = span->block ? span->block - size : 0;
         bool wide = slack >> 13 || (self && self->number >> 16);
         if (self)
             tell_freed(span, (uintptr_t)address, pc);
-        freed = side_word(RF_SIDE_FREED, note_of(self, pc, RF_A_FREE, wide ? size : span->block), self ? self->number : 0, slack);
+        freed = side_word(RF_SIDE_FREED, note_of(self, pc, RF_A_FREE, wide ? size : span->block), self ? self->number : 0,
+                          slack);
     }
     if (__builtin_expect(!__atomic_compare_exchange_n(side, &was, freed, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED), 0))
         bad_block(address, "free");
@@ -239,7 +242,8 @@ static void tell_resized(struct rf_self *self, struct rf_span *span, uintptr_t b
     tell_taken(self, block, span->block ? span->block : span->length, pc);
 }
 
-static bool resize_in_place(struct rf_self *self, struct rf_span *span, uint64_t *side, uintptr_t *block, size_t size, uintptr_t pc)
+static bool resize_in_place(struct rf_self *self, struct rf_span *span, uint64_t *side, uintptr_t *block, size_t size,
+                            uintptr_t pc)
 {
     if (size <= RF_HEAP_SMALL ? !span->block || rf_class_of(size) != span->class
                               : span->block || (!span->units && size <= RF_HEAP_MEDIUM))

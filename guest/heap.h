@@ -10,10 +10,10 @@ struct rf_self;
 
 struct rf_block {
     uintptr_t addr;
-    size_t size;      /* as asked for */
-    uint32_t note;    /* where it was allocated, and by whom: */
-    uint32_t thread;  /* the number of the thread */
-    bool freed;       /* then note and thread are those of the free */
+    size_t size;     /* as asked for */
+    uint32_t note;   /* where it was allocated, and by whom: */
+    uint32_t thread; /* the number of the thread */
+    bool freed;      /* then note and thread are those of the free */
 };
 /* The block that holds this address. No lock: what it says of a block that is just being freed may be a moment old. */
 bool rf_heap_block(uintptr_t addr, struct rf_block *block);
@@ -24,8 +24,8 @@ void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc);
 void *rf_heap_quick(struct rf_self *self, size_t size, uintptr_t pc); /* the same for malloc; `self` as rf_enter() says */
 void rf_heap_release(void *block, uintptr_t pc); /* of what is no allocated block: ends the program, as glibc's free does */
 void *rf_heap_resize(void *block, size_t size, uintptr_t pc); /* NULL: no memory, the block is as before */
-size_t rf_heap_usable(void *block); /* what it has, at least as much as was asked for */
-size_t rf_heap_trim(void);          /* gives all that is free back to the kernel; how much it was */
+size_t rf_heap_usable(void *block);                           /* what it has, at least as much as was asked for */
+size_t rf_heap_trim(void); /* gives all that is free back to the kernel; how much it was */
 void rf_heap_totals(size_t *in_use, size_t *free);
 void rf_heap_thread_end(struct rf_self *self);
 /* fork: all of its locks are held around it, and free in the child. */

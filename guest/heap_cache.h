@@ -44,7 +44,8 @@ static inline struct rf_row *row_of(struct rf_cache *cache, unsigned class)
 
 /* The rows of sizes up to RF_QUICK by (size + 15) / 16, in a table that the compiler makes. */
 #define ROW1(n) (uint8_t)((n) ? (n) <= 16 ? ((n)-1) * 2 : (n) <= 32 ? 16 + 16 + ((n)-17) / 2 : 16 + 24 + ((n)-33) / 4 : 0)
-#define ROW8(n) ROW1(n), ROW1((n) + 1), ROW1((n) + 2), ROW1((n) + 3), ROW1((n) + 4), ROW1((n) + 5), ROW1((n) + 6), ROW1((n) + 7)
+#define ROW8(n)                                                                                                             \
+    ROW1(n), ROW1((n) + 1), ROW1((n) + 2), ROW1((n) + 3), ROW1((n) + 4), ROW1((n) + 5), ROW1((n) + 6), ROW1((n) + 7)
 static const uint8_t quick_rows[RF_QUICK / 16 + 1] = { ROW8(0),  ROW8(8),  ROW8(16), ROW8(24), ROW8(32),
                                                        ROW8(40), ROW8(48), ROW8(56), ROW1(64) };
 
@@ -76,7 +77,7 @@ static struct rf_cache *make_cache(struct rf_self *self)
     cache->busy = 1;
     cache->bytes = 0;
     cache->owner = self->number >> 16 ? 0 : (uint64_t)RF_SIDE_TAKEN << 32 | (uint64_t)self->number << 48;
-    for (unsigned class = 0; class < RF_HEAP_CLASSES; class++)
+    for (unsigned class = 0; class < RF_HEAP_CLASSES; class ++)
         *row_of(cache, class) = (struct rf_row){ .room = class < 16 ? 15 : 7, .size = (uint32_t)rf_class_size(class) };
     return self->heap = cache;
 }
@@ -162,7 +163,7 @@ static inline void rf_cache_end(struct rf_self *self)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (!cache || cache == &ended)
         return;
-    for (unsigned class = 0; class < RF_HEAP_CLASSES; class++)
+    for (unsigned class = 0; class < RF_HEAP_CLASSES; class ++)
         flush_row(cache, row_of(cache, class), true);
     uintptr_t block = (uintptr_t)cache;
     rf_central_give(&block, 1);

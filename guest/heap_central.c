@@ -51,7 +51,7 @@ static void drain(struct rf_arena *arena)
 static void lay_out(struct rf_span *span, unsigned class, bool zero)
 {
     size_t block = rf_class_size(class), bytes = span->units * RF_UNIT, count = (bytes - 8) * 8 / (block * 8 + 65);
-    span->class = (uint8_t)class;
+    span->class = (uint8_t) class;
     span->block = (uint32_t)block;
     span->reciprocal = (((uint64_t)1 << 40) + block - 1) / block;
     span->count = (uint32_t)count;
@@ -240,7 +240,7 @@ static void let_go(struct rf_heap_lock *lock)
 void rf_heap_fork_before(void)
 {
     for (unsigned i = 0; i < RF_ARENAS; i++) {
-        for (unsigned class = 0; class < RF_HEAP_CLASSES; class++)
+        for (unsigned class = 0; class < RF_HEAP_CLASSES; class ++)
             hold(&rf_arenas[i].central[class].lock);
         hold(&rf_arenas[i].pages);
     }
@@ -251,7 +251,7 @@ void rf_heap_fork_after(bool child)
     (void)child; /* the same in both: the locks' owner is the thread that forked */
     for (unsigned i = 0; i < RF_ARENAS; i++) {
         let_go(&rf_arenas[i].pages);
-        for (unsigned class = 0; class < RF_HEAP_CLASSES; class++)
+        for (unsigned class = 0; class < RF_HEAP_CLASSES; class ++)
             let_go(&rf_arenas[i].central[class].lock);
     }
 }

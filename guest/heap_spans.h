@@ -53,11 +53,11 @@ struct rf_span {
     uint64_t *side;      /* one for each block; &one for a single block */
     uint64_t *free;      /* one bit for each block of a class: nobody has it. Under the class's lock */
     uint64_t one;
-    size_t size;         /* a single block: as asked for */
+    size_t size;                /* a single block: as asked for */
     uint32_t count, used, hint; /* blocks, blocks taken, first word of `free` that may have a bit. Under the class's lock */
-    uint32_t stamp;      /* when it was freed as a whole: arena->clock then */
+    uint32_t stamp;             /* when it was freed as a whole: arena->clock then */
     uint8_t units, arena, class;
-    bool zero;           /* a single block: its memory is as the kernel gave it */
+    bool zero;                       /* a single block: its memory is as the kernel gave it */
     struct rf_span *next, *previous; /* in the list of its class; of large free ones. Under the lock of the list */
 };
 
@@ -83,18 +83,20 @@ struct rf_central {
 /* Arena 0 serves all; the others serve signal handlers that interrupted their own thread inside the heap. */
 struct rf_arena {
     struct rf_central central[RF_HEAP_CLASSES];
-    struct rf_heap_lock pages; /* over all that follows but `pending` */
+    struct rf_heap_lock pages;                   /* over all that follows but `pending` */
     struct rf_segment *segments, *last, *cursor; /* segments before the cursor are full */
-    struct rf_span *large; /* free mappings, newest first */
-    struct rf_span *spare; /* descriptors for large blocks */
-    size_t in_use, dirty;  /* bytes in spans; bytes free but not given back. `dirty` may be read without the lock, as a hint */
-    uint32_t clock;        /* advances by a unit for each unit freed: the age of what is dirty */
-    uint32_t count;        /* of segments */
-    void *pending;         /* freed by handlers, linked through the blocks: pushed by anybody, taken all at once */
+    struct rf_span *large;                       /* free mappings, newest first */
+    struct rf_span *spare;                       /* descriptors for large blocks */
+    size_t in_use,
+        dirty;      /* bytes in spans; bytes free but not given back. `dirty` may be read without the lock, as a hint */
+    uint32_t clock; /* advances by a unit for each unit freed: the age of what is dirty */
+    uint32_t count; /* of segments */
+    void *pending;  /* freed by handlers, linked through the blocks: pushed by anybody, taken all at once */
 };
 
 extern struct rf_arena rf_arenas[RF_ARENAS];
-extern uintptr_t *rf_heap_table[1 << RF_ROOT]; /* [segment number]: address of the header; of a large block's rf_span, plus 1 */
+extern uintptr_t
+    *rf_heap_table[1 << RF_ROOT]; /* [segment number]: address of the header; of a large block's rf_span, plus 1 */
 
 static inline uintptr_t rf_heap_me(void)
 {
@@ -114,7 +116,8 @@ static inline void rf_heap_lock(struct rf_heap_lock *lock)
 {
     uintptr_t me = rf_heap_me(), none = 0;
     for (unsigned turns = 0;
-         !__atomic_compare_exchange_n(&lock->owner, &none, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) && none != (me | 1);
+         !__atomic_compare_exchange_n(&lock->owner, &none, me, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
+         none != (me | 1);
          turns++, none = 0) {
         if (turns > 64)
             rf_yield(); /* the owner may not be running */

@@ -19,40 +19,40 @@
 #define RF_PAGE_SIZE ((size_t)4096)
 
 /* As RF_INTERCEPT, without a real function. */
-#define RF_DOOR(type, name, parameters)                                                           \
-    typedef type rf_fn_##name parameters;                                                         \
-    static rf_fn_##name rf_icpt_##name __attribute__((used));                                     \
-    __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n"); \
+#define RF_DOOR(type, name, parameters)                                                                                     \
+    typedef type rf_fn_##name parameters;                                                                                   \
+    static rf_fn_##name rf_icpt_##name __attribute__((used));                                                               \
+    __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n");                           \
     static type rf_icpt_##name parameters
 
 #define RF_ALIAS(name, other) __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #other "\n");
 
-#define RF_ALLOCATE(name, size, align, zero)                               \
-    ({                                                                     \
-        struct rf_scope scope_ = RF_ENTER(name);                           \
-        rf_signal_unsafe(#name, scope_.pc);                                \
-        void *block_ = rf_heap_allocate((size), (align), (zero), scope_.pc); \
-        rf_leave(&scope_);                                                 \
-        block_;                                                            \
+#define RF_ALLOCATE(name, size, align, zero)                                                                                \
+    ({                                                                                                                      \
+        struct rf_scope scope_ = RF_ENTER(name);                                                                            \
+        rf_signal_unsafe(#name, scope_.pc);                                                                                 \
+        void *block_ = rf_heap_allocate((size), (align), (zero), scope_.pc);                                                \
+        rf_leave(&scope_);                                                                                                  \
+        block_;                                                                                                             \
     })
 
-#define RF_QUICK_ALLOCATE(name, size)                                      \
-    ({                                                                     \
-        struct rf_scope scope_ = RF_ENTER(name);                           \
-        rf_signal_unsafe(#name, scope_.pc);                                \
-        void *block_ = rf_heap_quick(scope_.self, (size), scope_.pc);      \
-        rf_leave(&scope_);                                                 \
-        block_;                                                            \
+#define RF_QUICK_ALLOCATE(name, size)                                                                                       \
+    ({                                                                                                                      \
+        struct rf_scope scope_ = RF_ENTER(name);                                                                            \
+        rf_signal_unsafe(#name, scope_.pc);                                                                                 \
+        void *block_ = rf_heap_quick(scope_.self, (size), scope_.pc);                                                       \
+        rf_leave(&scope_);                                                                                                  \
+        block_;                                                                                                             \
     })
 
-#define RF_RELEASE(name, block)                     \
-    do {                                            \
-        if (block) {                                \
-            struct rf_scope scope_ = RF_ENTER(name); \
-            rf_signal_unsafe(#name, scope_.pc);     \
-            rf_heap_release(block, scope_.pc);      \
-            rf_leave(&scope_);                      \
-        }                                           \
+#define RF_RELEASE(name, block)                                                                                             \
+    do {                                                                                                                    \
+        if (block) {                                                                                                        \
+            struct rf_scope scope_ = RF_ENTER(name);                                                                        \
+            rf_signal_unsafe(#name, scope_.pc);                                                                             \
+            rf_heap_release(block, scope_.pc);                                                                              \
+            rf_leave(&scope_);                                                                                              \
+        }                                                                                                                   \
     } while (0)
 
 static inline void *or_errno(void *block)
@@ -249,16 +249,16 @@ static __attribute__((noinline)) void *throw_bad_alloc(size_t size)
     return new (SIZE_MAX / 2 + 1); /* its malloc is ours: it fails */
 }
 
-#define RF_NEW(name, parameters, size, allocate)                             \
-    RF_DOOR(void *, name, parameters)                                        \
-    {                                                                        \
-        for (;;) {                                                           \
-            void *block = allocate;                                          \
-            if (__builtin_expect(block != NULL, 1))                          \
-                return block;                                                \
-            if (!handle_failure())                                           \
-                return throw_bad_alloc(size);                                \
-        }                                                                    \
+#define RF_NEW(name, parameters, size, allocate)                                                                            \
+    RF_DOOR(void *, name, parameters)                                                                                       \
+    {                                                                                                                       \
+        for (;;) {                                                                                                          \
+            void *block = allocate;                                                                                         \
+            if (__builtin_expect(block != NULL, 1))                                                                         \
+                return block;                                                                                               \
+            if (!handle_failure())                                                                                          \
+                return throw_bad_alloc(size);                                                                               \
+        }                                                                                                                   \
     }
 
 /* The handler may throw, which would have to end here: only libstdc++ can, so it is asked if there is a handler at all. It calls the
@@ -272,11 +272,11 @@ static void *fail_nothrow(const char *name, size_t size, size_t align, const voi
                  : ((void *(*)(size_t, const void *))real)(size, tag);
 }
 
-#define RF_NEW_NOTHROW(name, parameters, size, align)            \
-    RF_DOOR(void *, name, parameters)                            \
-    {                                                            \
-        void *block = RF_ALLOCATE(name, size, align, false);     \
-        return block ? block : fail_nothrow(#name, size, align, tag); \
+#define RF_NEW_NOTHROW(name, parameters, size, align)                                                                       \
+    RF_DOOR(void *, name, parameters)                                                                                       \
+    {                                                                                                                       \
+        void *block = RF_ALLOCATE(name, size, align, false);                                                                \
+        return block ? block : fail_nothrow(#name, size, align, tag);                                                       \
     }
 
 RF_NEW(_Znwm, (size_t size), size, RF_QUICK_ALLOCATE(_Znwm, size))
@@ -289,10 +289,10 @@ RF_NEW_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, c
 RF_NEW_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, const void *tag), size, align)
 
 /* What sized and aligned operators are told besides, the block knows. */
-#define RF_DELETE(name, ...)                             \
-    RF_DOOR(void, name, (void *block, ##__VA_ARGS__))    \
-    {                                                    \
-        RF_RELEASE(name, block);                         \
+#define RF_DELETE(name, ...)                                                                                                \
+    RF_DOOR(void, name, (void *block, ##__VA_ARGS__))                                                                       \
+    {                                                                                                                       \
+        RF_RELEASE(name, block);                                                                                            \
     }
 #define RF_UNUSED __attribute__((unused))
 

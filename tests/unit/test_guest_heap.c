@@ -179,7 +179,8 @@ static bool make(struct piece *piece, uint64_t *seed, struct rf_self *self)
     piece->fill = (unsigned char)next_random(seed);
     piece->note = (uint32_t)pc;
     piece->thread = self->number;
-    piece->at = zero || piece->align ? rf_heap_allocate(piece->size, piece->align, zero, pc) : rf_heap_quick(self, piece->size, pc);
+    piece->at =
+        zero || piece->align ? rf_heap_allocate(piece->size, piece->align, zero, pc) : rf_heap_quick(self, piece->size, pc);
     if (!piece->at || (uintptr_t)piece->at % (piece->align > 16 ? piece->align : 16))
         return false;
     if (told.cleared != (uintptr_t)piece->at || told.cleared_size < piece->size || told.written != told.cleared)
@@ -238,7 +239,7 @@ static void test_classes(void **state)
         assert_true(!class || rf_class_size(class - 1) < size);
         assert_true(size < 16 || rf_class_size(class) - size < 16 || (rf_class_size(class) - size) * 8 <= size);
     }
-    for (unsigned class = 0; class < RF_HEAP_CLASSES; class++) { /* the reciprocal is exact wherever blocks may be */
+    for (unsigned class = 0; class < RF_HEAP_CLASSES; class ++) { /* the reciprocal is exact wherever blocks may be */
         struct rf_span span = { .block = (uint32_t)rf_class_size(class) };
         span.reciprocal = (((uint64_t)1 << 40) + span.block - 1) / span.block;
         for (uintptr_t i = 0; i < 4 * RF_UNIT / span.block; i++)
@@ -264,18 +265,21 @@ static void test_model(void **state)
             assert_true(resize_piece(piece, &seed, &self));
         if (piece->at) {
             uintptr_t at = (uintptr_t)piece->at;
-            assert_true(known(piece, at) && (!piece->size || (known(piece, at + piece->size - 1) && known(piece, at + piece->size / 2))));
+            assert_true(known(piece, at) &&
+                        (!piece->size || (known(piece, at + piece->size - 1) && known(piece, at + piece->size / 2))));
         }
         if (step % 1000 == 0)
             for (unsigned i = 0; i < PIECES; i++)
-                assert_true(!pieces[i].at || (intact(&pieces[i], pieces[i].size) && known(&pieces[i], (uintptr_t)pieces[i].at)));
+                assert_true(!pieces[i].at ||
+                            (intact(&pieces[i], pieces[i].size) && known(&pieces[i], (uintptr_t)pieces[i].at)));
     }
     for (unsigned i = 0; i < PIECES; i++)
         assert_true(!pieces[i].at || drop(&pieces[i], &self, true));
     end_thread(&self);
     struct rf_block block;
     assert_false(rf_heap_block((uintptr_t)&self, &block));
-    assert_false(rf_heap_block(0, &block) || rf_heap_block(UINTPTR_MAX, &block) || rf_heap_block((uintptr_t)1 << 47, &block));
+    assert_false(rf_heap_block(0, &block) || rf_heap_block(UINTPTR_MAX, &block) ||
+                 rf_heap_block((uintptr_t)1 << 47, &block));
 }
 
 /* Everything was freed, so that nearly nothing is in use; and what is free goes back with its history. */
@@ -322,7 +326,8 @@ static void test_large(void **state)
         block = rf_heap_resize(block, size, 1);
         assert_non_null(block);
         struct rf_block found;
-        assert_true(rf_heap_block((uintptr_t)block + size - 1, &found) && found.addr == (uintptr_t)block && found.size == size);
+        assert_true(rf_heap_block((uintptr_t)block + size - 1, &found) && found.addr == (uintptr_t)block &&
+                    found.size == size);
         assert_false(rf_heap_block((uintptr_t)block + ((size + 4095) & ~4095ul), &found));
         block[size - 1] = 77;
         if (size > 2 * mb)
@@ -635,7 +640,8 @@ static void test_exhausted(void **state)
         unsigned count = 0;
         uint64_t seed = 5;
         size_t bytes = 0;
-        for (; count < 100000 && (blocks[count] = rf_heap_allocate(bytes = next_random(&seed) % 100000, 0, false, 1)); count++)
+        for (; count < 100000 && (blocks[count] = rf_heap_allocate(bytes = next_random(&seed) % 100000, 0, false, 1));
+             count++)
             memset(blocks[count], 1, bytes);
         bool failed = count < 100000 && count > 1000;
         void *grown = rf_heap_resize(blocks[0], 300u << 20, 1);
@@ -653,9 +659,9 @@ static void test_exhausted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),  cmocka_unit_test(test_untold),  cmocka_unit_test(test_model),
-        cmocka_unit_test(test_returned), cmocka_unit_test(test_large),   cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_threads),  cmocka_unit_test(test_fork),    cmocka_unit_test(test_handlers),
+        cmocka_unit_test(test_classes),  cmocka_unit_test(test_untold),    cmocka_unit_test(test_model),
+        cmocka_unit_test(test_returned), cmocka_unit_test(test_large),     cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_fork),      cmocka_unit_test(test_handlers),
         cmocka_unit_test(test_misuse),   cmocka_unit_test(test_exhausted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
