@@ -1,4 +1,4 @@
-/* Objects of libraries that are not instrumented themselves (__tsan_external_*), and questions about the current report.
+/* Objects of libraries that are not instrumented themselves: __tsan_external_*.
  *
  * 1. A tag is a kind of object. It lives for ever; there are few.
  * 2. The tag of an object is remembered by the object's address, so that a report can name it. The last one counts; one lock, held by
@@ -165,24 +165,3 @@ void __tsan_external_write(void *addr, void *caller, void *tag)
 {
     touch(addr, caller, tag, RF_A_WRITE, PC, __builtin_frame_address(0));
 }
-
-/* Questions of a debugger, or of __tsan_on_report, about the report that is being made. The record of a report is sent to another
- * process whole; nothing of it is kept here, so there is no current report and every question is answered with "none". Weak: the
- * part that makes reports may answer them itself. */
-#define QUESTION(type, name, parameters)                \
-    RF_EXPORT __attribute__((weak)) type name parameters; \
-    type name parameters                                \
-    {                                                   \
-        return (type)0;                                 \
-    }
-
-QUESTION(void *, __tsan_get_current_report, (void))
-QUESTION(int, __tsan_get_report_data, (void))
-QUESTION(int, __tsan_get_report_stack, (void))
-QUESTION(int, __tsan_get_report_mop, (void))
-QUESTION(int, __tsan_get_report_loc, (void))
-QUESTION(int, __tsan_get_report_loc_object_type, (void))
-QUESTION(int, __tsan_get_report_mutex, (void))
-QUESTION(int, __tsan_get_report_thread, (void))
-QUESTION(int, __tsan_get_report_unique_tid, (void))
-QUESTION(int, __tsan_get_report_tag, (void))
