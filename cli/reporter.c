@@ -44,7 +44,9 @@ static bool fill(struct input *input)
             char bytes[CMSG_SPACE(sizeof(int))];
         } control;
         struct iovec vector = { to, room };
-        struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+        struct msghdr message = {
+            .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+        };
         do
             got = recvmsg(0, &message, MSG_CMSG_CLOEXEC);
         while (got < 0 && errno == EINTR);
@@ -101,7 +103,8 @@ int rf_cli_reporter(int argc, char **argv)
 {
     struct stat facts;
     if (argc > 1) {
-        fprintf(stderr, "redflag reporter: '%s': there are no arguments; the runtime starts this command and sends it records\n",
+        fprintf(stderr,
+                "redflag reporter: '%s': there are no arguments; the runtime starts this command and sends it records\n",
                 argv[1]);
         return RF_EXIT_USAGE;
     }

@@ -25,7 +25,8 @@
 #include "guest/threads.h"
 
 _Static_assert((int)RF_RA_WRITE == RF_A_WRITE && (int)RF_RA_ATOMIC == RF_A_ATOMIC && (int)RF_RA_VPTR == RF_A_VPTR &&
-                   (int)RF_RA_FREE == RF_A_FREE && (int)RF_RA_EXTERNAL == RF_A_EXTERNAL && (int)RF_RA_VOLATILE == RF_A_VOLATILE,
+                   (int)RF_RA_FREE == RF_A_FREE && (int)RF_RA_EXTERNAL == RF_A_EXTERNAL &&
+                   (int)RF_RA_VOLATILE == RF_A_VOLATILE,
                "the flags of accesses are those of records");
 
 /* ---- what was reported ---- */
@@ -200,7 +201,9 @@ static void add_thread(struct rf_record *record, uint32_t number)
         record->thread_cap = cap;
     }
     struct rf_rec_thread *thread = &record->threads[record->thread_count++];
-    *thread = (struct rf_rec_thread){ .number = number, .parent = facts.parent, .tid = facts.tid, .stack = stack_of(facts.creation) };
+    *thread = (struct rf_rec_thread){
+        .number = number, .parent = facts.parent, .tid = facts.tid, .stack = stack_of(facts.creation)
+    };
     thread->flags = (facts.main ? RF_RT_MAIN : 0) | (facts.running ? RF_RT_RUNNING : 0) | (facts.is_fiber ? RF_RT_FIBER : 0);
     for (unsigned i = 0; i < sizeof facts.name && facts.name[i]; i++)
         thread->name[i] = facts.name[i];
@@ -235,8 +238,12 @@ static void add_access(struct rf_record *record, const struct rf_report_side *si
     unsigned count = rf_locks_of(rf_note_locks(side->note), held, MOST_LOCKS);
     if (count > MOST_LOCKS)
         count = MOST_LOCKS;
-    *access = (struct rf_rec_access){ .addr = side->addr, .size = side->size, .flags = rf_note_flags(side->note) & 63,
-                                      .thread = side->thread, .previous = side->previous, .stack = stack_of(side->note) };
+    *access = (struct rf_rec_access){ .addr = side->addr,
+                                      .size = side->size,
+                                      .flags = rf_note_flags(side->note) & 63,
+                                      .thread = side->thread,
+                                      .previous = side->previous,
+                                      .stack = stack_of(side->note) };
     access->held = rf_scratch(count * sizeof *access->held + 1);
     access->held_count = count;
     for (unsigned i = 0; i < count; i++) {
@@ -303,8 +310,11 @@ static void find_location(struct rf_self *self, struct rf_record *record, uintpt
         return;
     }
     if (rf_heap_block(addr, &block)) {
-        *location = (struct rf_rec_location){ .kind = block.freed ? RF_AT_FREED : RF_AT_HEAP, .addr = block.addr,
-                                              .size = block.size, .thread = block.thread, .stack = stack_of(block.note) };
+        *location = (struct rf_rec_location){ .kind = block.freed ? RF_AT_FREED : RF_AT_HEAP,
+                                              .addr = block.addr,
+                                              .size = block.size,
+                                              .thread = block.thread,
+                                              .stack = stack_of(block.note) };
         const char *type = rf_external_type(self, addr, NULL);
         for (unsigned i = 0; type && type[i] && i < sizeof location->text - 1; i++)
             location->text[i] = type[i];
@@ -357,8 +367,8 @@ static void sum_up(void)
 {
     struct rf_wire wire = { 0 };
     rf_wire_add(&wire, "redflag %d finish\n", RF_WIRE_VERSION);
-#define COUNT(name, value) \
-    if (value)             \
+#define COUNT(name, value)                                                                                                  \
+    if (value)                                                                                                              \
     rf_wire_add(&wire, "count %s %lu\n", name, (unsigned long)(value))
     COUNT("repeated", tables.repeated);
     COUNT("other-races-at-reported-addresses", tables.same_address);
@@ -500,8 +510,8 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
 void rf_report_mutex(enum rf_mutex_bug bug, uintptr_t mutex, uint32_t created, uint32_t note, uint32_t taken)
 {
     static const enum rf_kind kinds[] = {
-        [RF_MUTEX_DESTROY_LOCKED] = RF_K_DESTROY_LOCKED, [RF_MUTEX_DOUBLE_LOCK] = RF_K_DOUBLE_LOCK,
-        [RF_MUTEX_BAD_UNLOCK] = RF_K_BAD_UNLOCK,         [RF_MUTEX_BAD_READ_LOCK] = RF_K_BAD_READ_LOCK,
+        [RF_MUTEX_DESTROY_LOCKED] = RF_K_DESTROY_LOCKED,   [RF_MUTEX_DOUBLE_LOCK] = RF_K_DOUBLE_LOCK,
+        [RF_MUTEX_BAD_UNLOCK] = RF_K_BAD_UNLOCK,           [RF_MUTEX_BAD_READ_LOCK] = RF_K_BAD_READ_LOCK,
         [RF_MUTEX_BAD_READ_UNLOCK] = RF_K_BAD_READ_UNLOCK, [RF_MUTEX_INVALID] = RF_K_INVALID_MUTEX,
     };
     struct rf_record record;
@@ -549,8 +559,11 @@ void rf_report_lock_order(unsigned count, const uintptr_t *locks, const uint32_t
     record.steps = rf_scratch(count * sizeof *record.steps + 1);
     record.step_count = count;
     for (unsigned i = 0; i < count; i++) {
-        record.steps[i] = (struct rf_rec_step){ .held = numbers[i], .wanted = numbers[(i + 1) % count], .thread = threads[i],
-                                                .wanted_at = stack_of(wanted[i]), .held_at = stack_of(held[i]) };
+        record.steps[i] = (struct rf_rec_step){ .held = numbers[i],
+                                                .wanted = numbers[(i + 1) % count],
+                                                .thread = threads[i],
+                                                .wanted_at = stack_of(wanted[i]),
+                                                .held_at = stack_of(held[i]) };
         add_thread(&record, threads[i]);
     }
     show(self, &record);

@@ -16,14 +16,21 @@
 struct rf_report_side {
     uintptr_t addr;
     size_t size;
-    uint32_t note;    /* its stack, flags (guest/access.h) and locks */
-    uint32_t thread;  /* its number */
+    uint32_t note;   /* its stack, flags (guest/access.h) and locks */
+    uint32_t thread; /* its number */
     bool previous;
 };
 
 void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before);
 
-enum rf_mutex_bug { RF_MUTEX_DESTROY_LOCKED, RF_MUTEX_DOUBLE_LOCK, RF_MUTEX_BAD_UNLOCK, RF_MUTEX_BAD_READ_LOCK, RF_MUTEX_BAD_READ_UNLOCK, RF_MUTEX_INVALID };
+enum rf_mutex_bug {
+    RF_MUTEX_DESTROY_LOCKED,
+    RF_MUTEX_DOUBLE_LOCK,
+    RF_MUTEX_BAD_UNLOCK,
+    RF_MUTEX_BAD_READ_LOCK,
+    RF_MUTEX_BAD_READ_UNLOCK,
+    RF_MUTEX_INVALID
+};
 void rf_report_mutex(enum rf_mutex_bug bug, uintptr_t mutex, uint32_t created, uint32_t note, uint32_t taken);
 void rf_report_thread_leak(uint32_t thread, uint32_t count);
 /* locks[i] was held at held[i] when locks[i+1] was wanted at wanted[i] by threads[i]; the last closes the circle. */

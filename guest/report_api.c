@@ -3,8 +3,8 @@
  * They are answered from the record that was sent (report/record.h), while the program is told of it; at other times, and for an index
  * that is none, the answer is 0. A trace is a list of return addresses that ends with a null pointer if there is room.
  */
-#include "guest/heap.h"
 #include "guest/access.h"
+#include "guest/heap.h"
 #include "guest/intercept.h"
 #include "guest/report_parts.h"
 #include "guest/threads.h"
@@ -32,8 +32,9 @@ void *__tsan_get_current_report(void)
 RF_EXPORT int __tsan_get_report_data(void *report, const char **description, int *count, int *stack_count, int *mop_count,
                                      int *loc_count, int *mutex_count, int *thread_count, int *unique_tid_count,
                                      void **sleep_trace, unsigned long trace_size);
-int __tsan_get_report_data(void *report, const char **description, int *count, int *stack_count, int *mop_count, int *loc_count,
-                           int *mutex_count, int *thread_count, int *unique_tid_count, void **sleep_trace, unsigned long trace_size)
+int __tsan_get_report_data(void *report, const char **description, int *count, int *stack_count, int *mop_count,
+                           int *loc_count, int *mutex_count, int *thread_count, int *unique_tid_count, void **sleep_trace,
+                           unsigned long trace_size)
 {
     static const char *const ids[] = {
 #define RF_KIND(name, id, title, suppressed_by, rank, text) id,
@@ -66,8 +67,8 @@ int __tsan_get_report_stack(void *report, unsigned long index, void **trace, uns
     return 1;
 }
 
-RF_EXPORT int __tsan_get_report_mop(void *report, unsigned long index, int *tid, void **addr, int *size, int *write, int *atomic,
-                                    void **trace, unsigned long trace_size);
+RF_EXPORT int __tsan_get_report_mop(void *report, unsigned long index, int *tid, void **addr, int *size, int *write,
+                                    int *atomic, void **trace, unsigned long trace_size);
 int __tsan_get_report_mop(void *report, unsigned long index, int *tid, void **addr, int *size, int *write, int *atomic,
                           void **trace, unsigned long trace_size)
 {
@@ -87,8 +88,8 @@ int __tsan_get_report_mop(void *report, unsigned long index, int *tid, void **ad
 RF_EXPORT int __tsan_get_report_loc(void *report, unsigned long index, const char **type, void **addr, void **start,
                                     unsigned long *size, int *tid, int *fd, int *suppressable, void **trace,
                                     unsigned long trace_size);
-int __tsan_get_report_loc(void *report, unsigned long index, const char **type, void **addr, void **start, unsigned long *size,
-                          int *tid, int *fd, int *suppressable, void **trace, unsigned long trace_size)
+int __tsan_get_report_loc(void *report, unsigned long index, const char **type, void **addr, void **start,
+                          unsigned long *size, int *tid, int *fd, int *suppressable, void **trace, unsigned long trace_size)
 {
     static const char *const types[] = { "none", "heap", "heap", "global", "stack", "tls", "fd" };
     record_t record = of(report);
@@ -116,10 +117,10 @@ int __tsan_get_report_loc_object_type(void *report, unsigned long index, const c
     return 1;
 }
 
-RF_EXPORT int __tsan_get_report_mutex(void *report, unsigned long index, unsigned long *mutex_id, void **addr, int *destroyed,
-                                      void **trace, unsigned long trace_size);
-int __tsan_get_report_mutex(void *report, unsigned long index, unsigned long *mutex_id, void **addr, int *destroyed, void **trace,
-                            unsigned long trace_size)
+RF_EXPORT int __tsan_get_report_mutex(void *report, unsigned long index, unsigned long *mutex_id, void **addr,
+                                      int *destroyed, void **trace, unsigned long trace_size);
+int __tsan_get_report_mutex(void *report, unsigned long index, unsigned long *mutex_id, void **addr, int *destroyed,
+                            void **trace, unsigned long trace_size)
 {
     record_t record = of(report);
     if (!record || index >= record->lock_count)
@@ -134,8 +135,8 @@ int __tsan_get_report_mutex(void *report, unsigned long index, unsigned long *mu
 
 RF_EXPORT int __tsan_get_report_thread(void *report, unsigned long index, int *tid, unsigned long *os_id, int *running,
                                        const char **name, int *parent_tid, void **trace, unsigned long trace_size);
-int __tsan_get_report_thread(void *report, unsigned long index, int *tid, unsigned long *os_id, int *running, const char **name,
-                             int *parent_tid, void **trace, unsigned long trace_size)
+int __tsan_get_report_thread(void *report, unsigned long index, int *tid, unsigned long *os_id, int *running,
+                             const char **name, int *parent_tid, void **trace, unsigned long trace_size)
 {
     record_t record = of(report);
     if (!record || index >= record->thread_count)
@@ -185,7 +186,8 @@ int __tsan_get_alloc_stack(uintptr_t addr, uintptr_t *trace, size_t size, int *t
 
 RF_EXPORT const char *__tsan_locate_address(uintptr_t addr, char *name, size_t name_size, uintptr_t *region_address,
                                             size_t *region_size);
-const char *__tsan_locate_address(uintptr_t addr, char *name, size_t name_size, uintptr_t *region_address, size_t *region_size)
+const char *__tsan_locate_address(uintptr_t addr, char *name, size_t name_size, uintptr_t *region_address,
+                                  size_t *region_size)
 {
     struct rf_block block;
     if (name_size)

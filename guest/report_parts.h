@@ -39,11 +39,11 @@ enum rf_answer { RF_SHOWN, RF_SUPPRESSED, RF_LOST /* it is the guest's to show *
 enum rf_answer rf_reporter_report(const struct rf_record *record, char *text, size_t size);
 bool rf_reporter_finish(const struct rf_wire *counts); /* false: something could not be written; it was said */
 bool rf_reporter_runs(void);
-void rf_reporter_forget(void);      /* let it go */
-void rf_reporter_fork_child(void);  /* it is the parent's */
-int rf_report_stream(void);         /* the descriptor that reports go to, if it is no file */
-const char *rf_report_directory(void); /* where the program was started, "" if nobody needs to know */
+void rf_reporter_forget(void);                   /* let it go */
+void rf_reporter_fork_child(void);               /* it is the parent's */
+int rf_report_stream(void);                      /* the descriptor that reports go to, if it is no file */
+const char *rf_report_directory(void);           /* where the program was started, "" if nobody needs to know */
 const struct rf_record *rf_report_current(void); /* while the program is told of one; NULL otherwise */
-extern bool rf_report_failed;       /* something of ours went wrong: the exit status tells */
+extern bool rf_report_failed;                    /* something of ours went wrong: the exit status tells */
 
 #endif

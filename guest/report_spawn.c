@@ -68,7 +68,8 @@ static long run_apart(int (*run)(void *), void *argument, char *top)
                      "hlt\n"
                      "1:"
                      : "=a"(result)
-                     : "a"(SYS_clone), "D"(CLONE_VM | CLONE_VFORK), "S"(stack), "d"(0L), "r"(r10), "r"(r8), [exit] "i"(SYS_exit)
+                     : "a"(SYS_clone), "D"(CLONE_VM | CLONE_VFORK), "S"(stack), "d"(0L), "r"(r10),
+                       "r"(r8), [exit] "i"(SYS_exit)
                      : "rcx", "r11", "memory");
     return result;
 }
@@ -332,14 +333,16 @@ static void put_path_option(struct rf_wire *wire, const char *name, const char *
     const char *directory = rf_report_directory();
     bool relative = path[0] && path[0] != '/' && directory[0];
     char *whole = rf_scratch(length_of(directory) + length_of(path) + 2);
-    rf_format(whole, length_of(directory) + length_of(path) + 2, "%s%s%s", relative ? directory : "", relative ? "/" : "", path);
+    rf_format(whole, length_of(directory) + length_of(path) + 2, "%s%s%s", relative ? directory : "", relative ? "/" : "",
+              path);
     rf_wire_add(wire, "option %s ", name);
     rf_wire_text(wire, whole);
 }
 
 static void put_hello(struct rf_wire *wire)
 {
-    rf_wire_add(wire, "redflag %d hello\npid %d\nresumed %d\n", RF_WIRE_VERSION, (int)RF_SYSCALL(SYS_getpid, 0), reporter.had_one);
+    rf_wire_add(wire, "redflag %d hello\npid %d\nresumed %d\n", RF_WIRE_VERSION, (int)RF_SYSCALL(SYS_getpid, 0),
+                reporter.had_one);
 #define BOOL(name) rf_wire_add(wire, "option " #name " %d\n", rf_options.name)
 #define TEXT(name) (rf_wire_add(wire, "option " #name " "), rf_wire_text(wire, rf_options.name))
     TEXT(format);

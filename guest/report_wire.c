@@ -17,7 +17,7 @@
 static struct chunk {
     struct chunk *next;
     size_t size, used;
-} *chunks;
+} * chunks;
 
 void *rf_scratch(size_t bytes)
 {
@@ -97,7 +97,8 @@ void rf_wire_text(struct rf_wire *wire, const char *text)
 
 static struct rf_rec_module *modules;
 static uint32_t module_count, module_cap;
-static uint64_t list_changes, told_changes; /* how often the list of the loader had changed, now and when the reporter was told */
+static uint64_t list_changes,
+    told_changes; /* how often the list of the loader had changed, now and when the reporter was told */
 
 static char *copy_path(const char *path)
 {
@@ -145,7 +146,7 @@ static char *whole_path(const char *name)
     return path;
 }
 
-static void read_build_id(struct rf_rec_module *module, const struct dl_phdr_info *info, const ElfW(Phdr) *header)
+static void read_build_id(struct rf_rec_module *module, const struct dl_phdr_info *info, const ElfW(Phdr) * header)
 {
     const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
     while (end - at >= (long)sizeof(ElfW(Nhdr))) {
@@ -257,8 +258,8 @@ void rf_wire_record(struct rf_wire *wire, const struct rf_record *record)
     put_modules(wire);
     for (uint32_t i = 0; i < record->access_count; i++) {
         const struct rf_rec_access *access = &record->accesses[i];
-        rf_wire_add(wire, "access 0x%lx %lu %u %u %s\n", (unsigned long)access->addr, (unsigned long)access->size, access->flags,
-                    access->thread, access->previous ? "before" : "now");
+        rf_wire_add(wire, "access 0x%lx %lu %u %u %s\n", (unsigned long)access->addr, (unsigned long)access->size,
+                    access->flags, access->thread, access->previous ? "before" : "now");
         for (uint32_t j = 0; j < access->held_count; j++)
             rf_wire_add(wire, "held %u %s\n", access->held[j].lock, access->held[j].read ? "read" : "write");
         put_stack(wire, &access->stack);
@@ -281,14 +282,16 @@ void rf_wire_record(struct rf_wire *wire, const struct rf_record *record)
         put_stack(wire, &record->locks[i].taken);
     }
     for (uint32_t i = 0; i < record->step_count; i++) {
-        rf_wire_add(wire, "step %u %u %u\nwanted\n", record->steps[i].held, record->steps[i].wanted, record->steps[i].thread);
+        rf_wire_add(wire, "step %u %u %u\nwanted\n", record->steps[i].held, record->steps[i].wanted,
+                    record->steps[i].thread);
         put_stack(wire, &record->steps[i].wanted_at);
         rf_wire_add(wire, "before\n");
         put_stack(wire, &record->steps[i].held_at);
     }
     for (uint32_t i = 0; i < record->thread_count; i++) {
         const struct rf_rec_thread *thread = &record->threads[i];
-        rf_wire_add(wire, "thread %u %u %d %u ", thread->number, thread->parent, thread->tid > 0 ? thread->tid : 0, thread->flags);
+        rf_wire_add(wire, "thread %u %u %d %u ", thread->number, thread->parent, thread->tid > 0 ? thread->tid : 0,
+                    thread->flags);
         rf_wire_text(wire, thread->name);
         put_stack(wire, &thread->stack);
     }
@@ -332,7 +335,8 @@ void rf_record_say(const struct rf_record *record, int fd)
     };
     char name[24];
     struct rf_wire wire = { 0 };
-    rf_wire_add(&wire, "==================\nWARNING: redflag: %s (pid=%d)\n", titles[record->kind], (int)RF_SYSCALL(SYS_getpid, 0));
+    rf_wire_add(&wire, "==================\nWARNING: redflag: %s (pid=%d)\n", titles[record->kind],
+                (int)RF_SYSCALL(SYS_getpid, 0));
     for (uint32_t i = 0; i < record->stack_count; i++)
         say_stack(&wire, &record->stacks[i]);
     for (uint32_t i = 0; i < record->access_count; i++) {
@@ -360,8 +364,8 @@ void rf_record_say(const struct rf_record *record, int fd)
     }
     for (uint32_t i = 0; i < record->thread_count; i++)
         if (!(record->threads[i].flags & RF_RT_MAIN)) {
-            rf_wire_add(&wire, "  Thread T%u (tid=%d) created by %s at:\n", record->threads[i].number, record->threads[i].tid,
-                        who(record->threads[i].parent, name));
+            rf_wire_add(&wire, "  Thread T%u (tid=%d) created by %s at:\n", record->threads[i].number,
+                        record->threads[i].tid, who(record->threads[i].parent, name));
             say_stack(&wire, &record->threads[i].stack);
         }
     rf_wire_add(&wire, "SUMMARY: redflag: %s\n==================\n", titles[record->kind]);

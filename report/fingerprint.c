@@ -5,7 +5,8 @@
 
 #include "report/writers.h"
 
-#define FRAMES 3 /* of the program, inlined ones included: enough to tell callers apart, few enough to survive changes far away */
+#define FRAMES                                                                                                              \
+    3 /* of the program, inlined ones included: enough to tell callers apart, few enough to survive changes far away */
 
 static const char *base_name(const char *path)
 {

@@ -18,7 +18,7 @@ const char *const rf_location_names[RF_AT_LOCATIONS] = { "none", "heap", "freed"
 struct line {
     char *at, *end; /* what is left of it */
     unsigned number;
-    const char *wrong; /* the first complaint */
+    const char *wrong;      /* the first complaint */
     struct rf_stack *stack; /* where the next pc goes */
 };
 
@@ -55,7 +55,7 @@ static uint64_t number(struct line *line, uint64_t most)
     if (!*p)
         complain(line, "not a number");
     for (; *p; p++) {
-        unsigned base = hex ? 16 : 10, digit = *p >= '0' && *p <= '9' ? (unsigned)(*p - '0')
+        unsigned base = hex ? 16 : 10, digit = *p >= '0' && *p <= '9'   ? (unsigned)(*p - '0')
                                                : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a') + 10
                                                                         : 99;
         if (digit >= base) {

@@ -34,7 +34,16 @@ enum { RF_RA_WRITE = 1, RF_RA_ATOMIC = 2, RF_RA_VPTR = 4, RF_RA_FREE = 8, RF_RA_
 /* Flags of a thread. */
 enum { RF_RT_MAIN = 1, RF_RT_RUNNING = 2, RF_RT_FIBER = 4 };
 
-enum rf_location_kind { RF_AT_NOWHERE, RF_AT_HEAP, RF_AT_FREED, RF_AT_GLOBAL, RF_AT_STACK, RF_AT_TLS, RF_AT_FD, RF_AT_LOCATIONS };
+enum rf_location_kind {
+    RF_AT_NOWHERE,
+    RF_AT_HEAP,
+    RF_AT_FREED,
+    RF_AT_GLOBAL,
+    RF_AT_STACK,
+    RF_AT_TLS,
+    RF_AT_FD,
+    RF_AT_LOCATIONS
+};
 
 struct rf_symbol;
 
@@ -109,8 +118,8 @@ struct rf_record {
     struct rf_rec_lock *locks;
     struct rf_rec_step *steps;
     struct rf_rec_module *modules;
-    uint32_t access_count, access_cap, stack_count, stack_cap, thread_count, thread_cap, lock_count, lock_cap, step_count, step_cap,
-        module_count, module_cap;
+    uint32_t access_count, access_cap, stack_count, stack_cap, thread_count, thread_cap, lock_count, lock_cap, step_count,
+        step_cap, module_count, module_cap;
 };
 
 enum rf_message_type { RF_MESSAGE_HELLO, RF_MESSAGE_REPORT, RF_MESSAGE_FINISH };

@@ -147,7 +147,8 @@ static const char *access_name(const struct rf_record *record, const struct rf_r
     char who[32] = "main thread";
     if (access->thread != 0 && !(thread && thread->flags & RF_RT_MAIN))
         snprintf(who, sizeof who, "thread T%u", access->thread);
-    snprintf(text, 128, "%s of size %llu by %s", rf_access_words(access->flags, access->previous), (unsigned long long)access->size, who);
+    snprintf(text, 128, "%s of size %llu by %s", rf_access_words(access->flags, access->previous),
+             (unsigned long long)access->size, who);
     return text;
 }
 

@@ -96,7 +96,9 @@ static bool take_option(struct rf_session *session, const char *name, const char
             return false;
         }
     } else if (strcmp(name, "color") == 0) {
-        session->color = strcmp(value, "always") == 0 ? COLOR_ALWAYS : strcmp(value, "never") == 0 ? COLOR_NEVER : COLOR_AUTO;
+        session->color = strcmp(value, "always") == 0  ? COLOR_ALWAYS
+                         : strcmp(value, "never") == 0 ? COLOR_NEVER
+                                                       : COLOR_AUTO;
     } else if (strcmp(name, "suppressions") == 0) {
         return !*value || rf_suppressions_load(&session->suppressions, value, error);
     } else if (strcmp(name, "output") == 0) {
@@ -241,7 +243,8 @@ static void summary_text(FILE *out, const struct rf_session *session, const stru
 {
     const char *us = session->how.tsan ? "ThreadSanitizer" : "redflag";
     if (shown)
-        fprintf(out, "%s: reported %llu warning%s\n", us, (unsigned long long)shown, shown == 1 && !session->how.tsan ? "" : "s");
+        fprintf(out, "%s: reported %llu warning%s\n", us, (unsigned long long)shown,
+                shown == 1 && !session->how.tsan ? "" : "s");
     for (uint32_t i = 0; !session->how.tsan && i < message->pair_count; i++)
         if (strcmp(message->pairs[i].value, "0") != 0)
             fprintf(out, "redflag: %s: %s\n", message->pairs[i].name, message->pairs[i].value);
@@ -251,7 +254,8 @@ static void summary_text(FILE *out, const struct rf_session *session, const stru
     for (uint32_t i = 0; i < session->suppressions.count; i++)
         matched += session->suppressions.list[i].hits != 0;
     if (matched) {
-        fprintf(out, "%s: Matched %llu suppressions (pid=%d):\n", us, (unsigned long long)session->suppressed, session->how.pid);
+        fprintf(out, "%s: Matched %llu suppressions (pid=%d):\n", us, (unsigned long long)session->suppressed,
+                session->how.pid);
         for (uint32_t i = 0; i < session->suppressions.count; i++) {
             const struct rf_suppression *one = &session->suppressions.list[i];
             if (one->hits)

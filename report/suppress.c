@@ -14,7 +14,7 @@ static const char *const types[] = { "race", "race_top", "thread", "mutex", "sig
  * stand for more. */
 static bool matches(const char *pattern, const char *end, const char *text)
 {
-    bool at_start = pattern < end && *pattern == '^', at_end = end > pattern + at_start && end[-1] == '$';
+    bool at_start = pattern<end && * pattern == '^', at_end = end> pattern + at_start && end[-1] == '$';
     pattern += at_start;
     end -= at_end;
     const char *star = at_start ? NULL : pattern, *again = text; /* where to go on after the last star */
@@ -75,8 +75,10 @@ static bool parse_line(struct rf_suppressions *all, const char *start, const cha
            (strlen(types[known]) != length || memcmp(types[known], start, length) != 0))
         known++;
     if (known == sizeof types / sizeof *types) {
-        snprintf(error, 512, "%s:%u: unknown type '%.*s': race, race_top, thread, mutex, signal, deadlock, called_from_lib and var are known",
-                 origin, line, (int)(length < 100 ? length : 100), start);
+        snprintf(
+            error, 512,
+            "%s:%u: unknown type '%.*s': race, race_top, thread, mutex, signal, deadlock, called_from_lib and var are known",
+            origin, line, (int)(length < 100 ? length : 100), start);
         return false;
     }
     all->list = grow(all->list, all->count, &all->cap, sizeof *all->list);
@@ -145,8 +147,8 @@ void rf_suppressions_free(struct rf_suppressions *all)
 
 static bool frame_matches(const char *pattern, const char *end, const struct rf_symbol *frame)
 {
-    return (frame->function && matches(pattern, end, frame->function)) || (frame->file && matches(pattern, end, frame->file)) ||
-           (frame->module && matches(pattern, end, frame->module));
+    return (frame->function && matches(pattern, end, frame->function)) ||
+           (frame->file && matches(pattern, end, frame->file)) || (frame->module && matches(pattern, end, frame->module));
 }
 
 /* Invariant 3. `most`: how many frames are looked at. */
@@ -185,8 +187,8 @@ static bool any_stack_matches(const char *pattern, const struct rf_record *recor
 static bool location_matches(const char *pattern, const struct rf_record *record, bool module_too)
 {
     const struct rf_rec_location *location = &record->location;
-    return location->kind == RF_AT_GLOBAL && (rf_pattern_matches(pattern, location->name) ||
-                                              (module_too && rf_pattern_matches(pattern, location->module)));
+    return location->kind == RF_AT_GLOBAL &&
+           (rf_pattern_matches(pattern, location->name) || (module_too && rf_pattern_matches(pattern, location->module)));
 }
 
 /* An access inside a function of libc that this library called. */

@@ -32,7 +32,8 @@ static const char *our_name(const struct rf_writing *how)
 const char *rf_access_words(uint32_t flags, bool previous)
 {
     static const char *const words[2][4] = { { "Read", "Write", "Atomic read", "Atomic write" },
-                                             { "Previous read", "Previous write", "Previous atomic read", "Previous atomic write" } };
+                                             { "Previous read", "Previous write", "Previous atomic read",
+                                               "Previous atomic write" } };
     return words[previous][((flags & RF_RA_ATOMIC) != 0) * 2 + ((flags & RF_RA_WRITE) != 0)];
 }
 
@@ -194,8 +195,8 @@ static void location(FILE *out, const struct rf_record *record, const struct rf_
             fprintf(out, "Location is global '%s' of size %llu at 0x%012llx (%s+0x%llx)%s\n\n", at->name, size, addr,
                     base_name(at->module), offset, plain(how));
         else if (at->name)
-            fprintf(out, "Location is global '%s' at 0x%012llx (%s+0x%llx)%s\n\n", at->name, addr, base_name(at->module), offset,
-                    plain(how));
+            fprintf(out, "Location is global '%s' at 0x%012llx (%s+0x%llx)%s\n\n", at->name, addr, base_name(at->module),
+                    offset, plain(how));
         else
             fprintf(out, "Location is global '<null>' at 0x%012llx (%s+0x%llx)%s\n\n", addr,
                     at->module ? base_name(at->module) : "<null>", offset, plain(how));
@@ -270,7 +271,8 @@ static void circle(FILE *out, const struct rf_record *record, const struct rf_wr
                 thread_name(step->thread, record, buffer), plain(how));
         stack(out, &step->wanted_at, how);
         if (how->second_stack && step->held_at.count) {
-            fprintf(out, "%s  Mutex M%u previously acquired by the same thread here:%s\n", green(how), step->held, plain(how));
+            fprintf(out, "%s  Mutex M%u previously acquired by the same thread here:%s\n", green(how), step->held,
+                    plain(how));
             stack(out, &step->held_at, how);
         } else if (i == 0 && !how->second_stack) {
             fprintf(out, "    Hint: use %s=second_deadlock_stack=1 to get more informative warning message\n\n",
@@ -346,8 +348,8 @@ void rf_write_summary(FILE *out, const struct rf_record *record, const struct rf
 void rf_write_text(FILE *out, const struct rf_record *record, const struct rf_writing *how)
 {
     fputs("==================\n", out);
-    fprintf(out, "%sWARNING: %s: %s%s (pid=%d)%s\n", red(how), our_name(how), record->predicted && !how->tsan ? "predicted " : "",
-            rf_kinds[record->kind].title, how->pid, plain(how));
+    fprintf(out, "%sWARNING: %s: %s%s (pid=%d)%s\n", red(how), our_name(how),
+            record->predicted && !how->tsan ? "predicted " : "", rf_kinds[record->kind].title, how->pid, plain(how));
     circle(out, record, how);
     for (uint32_t i = 0; i < record->stack_count; i++) {
         if (i)

@@ -12,9 +12,13 @@ static void pretend(struct rf_stack *stack)
 {
     stack->frames = calloc(stack->count + 1, sizeof *stack->frames);
     for (uint32_t i = 0; i < stack->count && i < 16; i++)
-        stack->frames[stack->frame_count++] =
-            (struct rf_symbol){ .function = i % 3 ? "f" : NULL, .file = i % 2 ? "/a b/c.c" : NULL, .line = i,
-                                .module = i % 5 ? "/m\xff" : NULL, .pc = stack->pcs[i], .runtime = i == 0, .inlined = i == 2 };
+        stack->frames[stack->frame_count++] = (struct rf_symbol){ .function = i % 3 ? "f" : NULL,
+                                                                  .file = i % 2 ? "/a b/c.c" : NULL,
+                                                                  .line = i,
+                                                                  .module = i % 5 ? "/m\xff" : NULL,
+                                                                  .pc = stack->pcs[i],
+                                                                  .runtime = i == 0,
+                                                                  .inlined = i == 2 };
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -31,7 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (rf_message_read(&message, text, length, error)) {
         struct rf_record *record = &message.record;
-        struct rf_writing how = { .pid = 1, .frame_format = " #%n %f %S %M %p %m %o %b %s %l %c %F %L %% %z", .strip_prefix = "/a" };
+        struct rf_writing how = { .pid = 1,
+                                  .frame_format = " #%n %f %S %M %p %m %o %b %s %l %c %F %L %% %z",
+                                  .strip_prefix = "/a" };
         for (uint32_t i = 0; i < record->access_count; i++)
             pretend(&record->accesses[i].stack);
         for (uint32_t i = 0; i < record->stack_count; i++)

@@ -19,7 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = 0;
     if (rf_suppressions_parse(&all, text, "fuzz", error))
         for (int kind = 0; kind < RF_KINDS; kind++) {
-            struct rf_record record = { .kind = (enum rf_kind)kind, .accesses = &access, .access_count = 1,
+            struct rf_record record = { .kind = (enum rf_kind)kind,
+                                        .accesses = &access,
+                                        .access_count = 1,
                                         .location = { .kind = RF_AT_GLOBAL, .name = "table[3]", .module = "/bin/app" } };
             rf_suppressions_match(&all, &record);
         }

@@ -76,8 +76,8 @@ static void hello_and_finish(void **state)
     (void)state;
     struct rf_message message;
     char error[160];
-    assert_true(read_text(&message, "redflag 1 hello\npid 7\nresumed 1\noption format text\noption output \nsuppress race:a b\nend\n",
-                          error));
+    assert_true(read_text(
+        &message, "redflag 1 hello\npid 7\nresumed 1\noption format text\noption output \nsuppress race:a b\nend\n", error));
     assert_int_equal(message.type, RF_MESSAGE_HELLO);
     assert_int_equal(message.pid, 7);
     assert_true(message.resumed);
