@@ -7,13 +7,13 @@
 #include <sys/syscall.h>
 
 #include "guest/access.h"
+#include "guest/facts.h"
 #include "guest/atomics.h"
 #include "guest/heap.h"
 #include "guest/intercept.h"
 #include "guest/locks.h"
 #include "guest/memory.h"
 #include "guest/options.h"
-#include "guest/report.h"
 #include "guest/slots.h"
 #include "guest/spin.h"
 
@@ -34,25 +34,6 @@ struct record {
     uint32_t flags;       /* atomic */
     struct record *next_grave;
 };
-
-/* Kept for ever. Under rf_slots_lock. */
-struct facts {
-    uint32_t parent, creation;
-    int32_t tid;
-    uint32_t state; /* enum */
-    union {
-        char name[16];
-        struct record *live; /* while LIVE: the rest is there */
-    };
-};
-
-enum { UNBORN, LIVE, LEFT, JOINED, NOT_JOINED }; /* NOT_JOINED: it has ended, and somebody ought to join it */
-enum { FIBER = 16 };
-
-#define FACTS_CHUNK 512u
-
-static struct facts **facts; /* in chunks, so that they need not be moved */
-static uint32_t facts_chunks, facts_count;
 
 static uint32_t list_lock; /* guest/threads.h, 2 */
 static struct rf_self *threads;
@@ -87,74 +68,6 @@ void rf_clock_give(struct rf_clock *clock)
 {
     rf_give(clock->times, clock->cap * sizeof *clock->times);
     *clock = (struct rf_clock){ 0 };
-}
-
-/* ---- facts ---- */
-
-/* The caller holds rf_slots_lock. */
-static struct facts *facts_at(uint32_t number)
-{
-    return &facts[number / FACTS_CHUNK][number % FACTS_CHUNK];
-}
-
-static uint32_t facts_new(struct record *record)
-{
-    uint32_t number = facts_count++;
-    if (number / FACTS_CHUNK == facts_chunks) {
-        uint32_t chunks = facts_chunks ? 2 * facts_chunks : 8;
-        if (!(facts_chunks & (facts_chunks - 1)) && (facts_chunks == 0 || facts_chunks >= 8)) {
-            struct facts **larger = rf_take(chunks * sizeof *larger);
-            if (facts)
-                memcpy(larger, facts, facts_chunks * sizeof *larger);
-            rf_give(facts, facts_chunks * sizeof *facts);
-            facts = larger;
-        }
-        facts[facts_chunks++] = rf_take(FACTS_CHUNK * sizeof **facts);
-    }
-    struct facts *f = facts_at(number);
-    f->state = LIVE;
-    f->live = record;
-    return number;
-}
-
-/* From now on what is known of the thread is in the facts alone. */
-static void facts_end(struct record *record, uint32_t state)
-{
-    struct facts *f = facts_at(record->self.number);
-    f->parent = record->self.parent;
-    f->creation = record->self.creation;
-    f->tid = record->self.tid;
-    f->state = state | (record->self.is_fiber ? FIBER : 0);
-    memcpy(f->name, record->self.name, sizeof f->name);
-}
-
-bool rf_thread_facts(uint32_t number, struct rf_thread_facts *out)
-{
-    bool mine = rf_busy_enter(rf_hot.self), known = false;
-    *out = (struct rf_thread_facts){ .number = number, .main = number == 0 };
-    rf_spin_lock(&rf_slots_lock);
-    if (number < facts_count) {
-        const struct facts *f = facts_at(number);
-        known = true;
-        if (f->state == LIVE) {
-            const struct rf_self *self = &f->live->self;
-            out->parent = self->parent;
-            out->creation = self->creation;
-            out->tid = self->tid;
-            out->running = true;
-            out->is_fiber = self->is_fiber;
-            memcpy(out->name, self->name, sizeof out->name);
-        } else {
-            out->parent = f->parent;
-            out->creation = f->creation;
-            out->tid = f->tid;
-            out->is_fiber = f->state & FIBER;
-            memcpy(out->name, f->name, sizeof out->name);
-        }
-    }
-    rf_spin_unlock(&rf_slots_lock);
-    rf_busy_leave(rf_hot.self, mine);
-    return known;
 }
 
 /* ---- the list of those that live ---- */
@@ -392,8 +305,8 @@ struct rf_self *rf_self_attach(void)
     struct record *record = record_new();
     struct rf_self *self = &record->self;
     rf_spin_lock(&rf_slots_lock);
-    bool first = facts_count == 0;
-    self->number = self->thread.index = facts_new(record);
+    self->number = self->thread.index = rf_facts_new(self);
+    bool first = self->number == 0;
     rf_slot_take(self, NULL);
     rf_spin_unlock(&rf_slots_lock);
     record->flags = DETACHED; /* nobody is going to tell us of a join */
@@ -427,7 +340,7 @@ struct rf_self *rf_thread_created(struct rf_self *parent, uint32_t creation, siz
     self->parent = parent->number;
     self->creation = creation;
     rf_spin_lock(&rf_slots_lock);
-    self->number = self->thread.index = facts_new(record);
+    self->number = self->thread.index = rf_facts_new(self);
     rf_slot_take(self, &parent->thread.clock);
     rf_spin_unlock(&rf_slots_lock);
     /* A reused slot: the parent knows it up to its last owner's end, which is where the child's time begins. */
@@ -448,7 +361,7 @@ void rf_thread_unborn(struct rf_self *parent, struct rf_self *child)
     list_enter(parent);
     unlink_record(child);
     rf_spin_lock(&rf_slots_lock);
-    facts_end(record, UNBORN);
+    rf_facts_end(child, RF_F_UNBORN);
     rf_slot_leave(child, false);
     rf_spin_unlock(&rf_slots_lock);
     rf_slot_reclaim(child->thread.slot); /* no history can name it */
@@ -476,7 +389,8 @@ static void leave(struct record *record)
 {
     unlink_record(&record->self);
     rf_spin_lock(&rf_slots_lock);
-    facts_end(record, __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & DETACHED || record->self.is_fiber ? LEFT : NOT_JOINED);
+    bool left = __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & DETACHED || record->self.is_fiber;
+    rf_facts_end(&record->self, left ? RF_F_LEFT : RF_F_NOT_JOINED);
     rf_slot_leave(&record->self, false);
     rf_spin_unlock(&rf_slots_lock);
 }
@@ -523,8 +437,7 @@ static void put_away(struct rf_self *self, struct rf_self *child)
 {
     rf_busy_begin(self);
     rf_spin_lock(&rf_slots_lock);
-    struct facts *f = facts_at(child->number);
-    f->state = (f->state & FIBER) | JOINED;
+    rf_facts_become(child->number, RF_F_JOINED);
     rf_spin_unlock(&rf_slots_lock);
     rf_clock_give(&child->thread.clock);
     rf_give(child->threads, sizeof(struct record));
@@ -558,9 +471,7 @@ void rf_thread_detached(struct rf_self *self, struct rf_self *child)
     struct record *record = child->threads;
     rf_busy_begin(self);
     rf_spin_lock(&rf_slots_lock); /* leave() looks at the flags under it, too: one of the two sees the other */
-    struct facts *f = facts_at(child->number);
-    if (f->state == NOT_JOINED)
-        f->state = LEFT;
+    rf_facts_left(child->number);
     bool ended = __atomic_fetch_or(&record->flags, DETACHED, __ATOMIC_ACQ_REL) & ENDED;
     rf_spin_unlock(&rf_slots_lock);
     rf_busy_end(self);
@@ -612,38 +523,6 @@ void rf_thread_name(struct rf_self *child, const char *name)
     child->name[i] = 0;
 }
 
-/* ---- leaks ---- */
-
-void rf_threads_leaks(void)
-{
-    struct rf_self *self = rf_hot.self;
-    if (!self || !rf_options.report_thread_leaks)
-        return;
-    /* Only facts are looked at, and they only grow: the lock is let go for each report. */
-    for (uint32_t number = 1;; number++) {
-        uint32_t creation = 0, count = 0;
-        bool mine = rf_busy_enter(self);
-        rf_spin_lock(&rf_slots_lock);
-        uint32_t all = facts_count;
-        if (number < all && facts_at(number)->state == NOT_JOINED) {
-            creation = facts_at(number)->creation;
-            for (uint32_t other = number; other < all; other++) {
-                struct facts *f = facts_at(other);
-                if (f->state == NOT_JOINED && f->creation == creation) {
-                    f->state = LEFT;
-                    count++;
-                }
-            }
-        }
-        rf_spin_unlock(&rf_slots_lock);
-        rf_busy_leave(self, mine);
-        if (number >= all)
-            return;
-        if (count)
-            rf_report_thread_leak(number, count);
-    }
-}
-
 /* ---- fork ---- */
 
 void rf_threads_fork_before(void)
@@ -663,15 +542,13 @@ void rf_threads_fork_after(struct rf_self *self, bool child)
             if (other == self || other->is_fiber || record == record_here)
                 continue;
             unlink_record(other);
-            facts_end(record, LEFT);
+            rf_facts_end(other, RF_F_LEFT);
             rf_slot_leave(other, false);
             record_empty(record);
             rf_clock_give(&other->thread.clock);
             __atomic_fetch_or(&record->flags, ENDED, __ATOMIC_RELAXED); /* the record stays: a handle may still lead to it */
         }
-        for (uint32_t number = 1; number < facts_count; number++)
-            if (facts_at(number)->state == NOT_JOINED)
-                facts_at(number)->state = LEFT;
+        rf_facts_all_left();
         rf_slots_inherit(&self->thread);
         self->tid = (int32_t)RF_SYSCALL(SYS_gettid, 0);
     }
