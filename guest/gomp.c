@@ -11,6 +11,7 @@
  * 5. With LLVM's libomp, which has these names for binaries of gcc, too, the real functions are libomp's. Its own events say more
  *    then (guest/ompt.c), and everything here only calls on.
  */
+#include <dlfcn.h>
 #include <stdarg.h>
 
 #include "guest/gomp.h"
@@ -19,6 +20,18 @@
 bool rf_gomp_off;
 
 RF_TLS struct rf_omp_task *rf_gomp_current;
+
+void *rf_gomp_find(const char *name)
+{
+    static const char *const runtimes[] = { "libgomp.so.1", "libomp.so.5", "libomp.so" };
+    typedef void *open_function(const char *file, int flags);
+    void *found = dlsym(RTLD_NEXT, name);
+    for (unsigned i = 0; !found && i < sizeof runtimes / sizeof *runtimes; i++) {
+        void *runtime = ((open_function *)rf_find_real("dlopen"))(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+        found = runtime ? dlsym(runtime, name) : NULL;
+    }
+    return found ? found : rf_find_real(name); /* which says what is wrong */
+}
 
 /* Regions. */
 struct region {

@@ -5,6 +5,21 @@
 #include "guest/intercept.h"
 #include "guest/openmp.h"
 
+/* As guest/intercept.h has it, but the OpenMP runtime may have come with a library that was opened for itself: then it is not among
+ * those that the loader looks through for us. */
+void *rf_gomp_find(const char *name);
+
+static inline void *rf_gomp_real(void **place, const char *name)
+{
+    void *found = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (__builtin_expect(!found, 0))
+        __atomic_store_n(place, found = rf_gomp_find(name), __ATOMIC_RELAXED);
+    return found;
+}
+
+#undef RF_REAL
+#define RF_REAL(name) ((rf_fn_##name *)rf_gomp_real(&rf_real_##name, #name))
+
 /* Set by guest/ompt.c before there are teams: the OpenMP runtime tells by itself what it does. */
 extern bool rf_gomp_off;
 
