@@ -142,13 +142,13 @@ static int finish(int status)
     return status;
 }
 
-/* After all of the program's own destructors and exit handlers: this library was loaded before them. Only _exit can still change
- * the status. */
+/* After all of the program's own destructors and exit handlers: this library was loaded before them. exit() called again goes on where
+ * it was: what is left is to write out the streams of stdio, and to end, with the new status. */
 static __attribute__((destructor(101))) void end(void)
 {
     int status = finish(0);
     if (status)
-        RF_SYSCALL(SYS_exit_group, status);
+        ((void (*)(int))rf_find_real("exit"))(status);
 }
 
 RF_EXPORT void _exit(int status)
