@@ -53,10 +53,9 @@ RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=r
 RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
 	-fno-stack-protector -fno-builtin -fno-exceptions -fomit-frame-pointer -ftls-model=initial-exec -mno-red-zone $(GUEST_CFLAGS)
 
-# The runtime is linked with everything else once it is whole.
-rt: $(RT)
+all: $(B)/redflag $(LIB) $(RT)
 
-all: $(B)/redflag $(LIB)
+rt: $(RT)
 
 $(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
@@ -104,12 +103,14 @@ $(FUZZERS): $(B)/fuzzers/%: tests/fuzz/%.c $(LIB) $(B)/flags
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$FLAGS" | cmp -s - $@ || printf '%s\n' "$$FLAGS" >$@
-$(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(LDFLAGS)
+$(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(LDFLAGS)
 
-##   all            the command $(B)/redflag and the library $(LIB); it runs from the tree
+##   all            the command $(B)/redflag, the runtime and the library $(LIB); it runs from the tree
+##   rt             the runtime alone, $(B)/lib/libredflag-rt.so.0
 ##   demo           a race found on your terminal, in seconds
 ##   check          every test: both compilers, sanitizers, command line, fuzzing, man pages, scripts
 ##   unit           the unit tests alone
+##   programs       the programs of tests/programs alone: PROGRAMS="mutex-* heap-*" for some, RUNS=1 for a quick look
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
 ##   bench-offline  how fast recorded traces are analysed
 ##   lint           clang-tidy over all sources but the tests
@@ -133,6 +134,9 @@ tests: $(UNIT)
 
 unit: $(UNIT)
 	@set -e; for t in $(UNIT); do $$t; done
+
+programs: all
+	@B=$(B) tests/programs/run $(PROGRAMS)
 
 check:
 	@scripts/setup build check
@@ -168,15 +172,20 @@ install: all
 	install -d $(BIN_DIR) $(LIB_DIR)/pkgconfig $(MAN_DIR) $(DOC_DIR)/examples
 	install -m 755 $(B)/redflag $(BIN_DIR)
 	install -m 644 $(LIB) $(LIB_DIR)
+	install -m 755 $(RT) $(LIB_DIR)
+	ln -sf $(notdir $(RT)) $(LIB_DIR)/libredflag-rt.so
+	install -d $(LIB_DIR)/redflag/tsan
+	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' redflag.pc.in >$(LIB_DIR)/pkgconfig/redflag.pc
 	@echo 'install the headers into $(INCLUDE_DIR)'; set -e; for f in $(wildcard $(foreach room,$(ENGINE),$(room)/*.h $(room)/*.def $(room)/*.inc)); do \
 		install -D -m 644 $$f $(INCLUDE_DIR)/$$f; done
 	install -m 644 $(MAN_PAGES) $(MAN_DIR)
 	install -m 644 $(wildcard README.md NEWS LICENSE doc/*.md) $(DOC_DIR)
-	install -m 644 $(wildcard examples/*.std) $(DOC_DIR)/examples
+	install -m 644 $(wildcard examples/*.std examples/*.c) $(DOC_DIR)/examples
 
 uninstall:
-	rm -f $(BIN_DIR)/redflag $(LIB_DIR)/libredflag.a $(LIB_DIR)/pkgconfig/redflag.pc
+	rm -f $(BIN_DIR)/redflag $(LIB_DIR)/libredflag.a $(LIB_DIR)/libredflag-rt.so.0 $(LIB_DIR)/libredflag-rt.so $(LIB_DIR)/pkgconfig/redflag.pc
+	rm -rf $(LIB_DIR)/redflag
 	rm -f $(MAN_PAGES:doc/man/%=$(MAN_DIR)/%)
 	rm -rf $(INCLUDE_DIR) $(DOC_DIR)
 
@@ -184,6 +193,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE all rt help setup demo tests unit check fuzzers fuzz bench-offline lint format install uninstall clean
+.PHONY: FORCE all rt help setup demo tests unit programs check fuzzers fuzz bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

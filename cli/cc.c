@@ -36,7 +36,7 @@ struct wish {
     bool all_assembly; /* ... but nothing that a sanitizer could instrument: clang warns of options without use */
     bool other_checks; /* -fsanitize= names others than thread */
     bool shared, relocatable, no_libraries;
-    bool not_ours;     /* -fno-sanitize=thread or all has the last word: linked with the runtime only if something needs it */
+    bool not_ours;     /* -fno-sanitize=thread or all has the last word: the runtime stays out, as the compiler's own would */
     const char *refused;
     const char *language; /* of -x */
 };
@@ -326,15 +326,6 @@ static int compile(bool cxx, int argc, char **argv)
     for (size_t i = 0; i < arguments.count; i++)
         if (!links || strcmp(arguments.word[i], "-static-libtsan"))
             add(&command, arguments.word[i]);
-    if (links && wish.not_ours && !wish.no_libraries) {
-        /* Objects that were compiled with it still find it; a program without any does not load it. */
-        add(&command, "-x");
-        add(&command, "none");
-        add_linker(&command, "--push-state", NULL);
-        add_linker(&command, "--as-needed", NULL);
-        add(&command, places.library);
-        add_linker(&command, "--pop-state", NULL);
-    }
     execvp(command.word[0], command.word);
     fprintf(stderr, "%s: %s: %s; %s names the compiler\n", who, command.word[0], strerror(errno), variable);
     return RF_EXIT_USAGE;

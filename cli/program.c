@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -158,5 +159,94 @@ bool rf_program_find(const char *name, char *path, unsigned long size)
         directories += length + 1;
     }
     errno = ENOENT;
+    return false;
+}
+
+/* Does another library than ours lie under the name in one of the directories of a DT_RPATH, which come before LD_LIBRARY_PATH? */
+static bool hidden_by(const char *rpath, const char *program, const char *name, const char *ours, char *found)
+{
+    struct stat mine, other;
+    char directory[PATH_MAX], full[2 * PATH_MAX];
+    if (!realpath(program, directory) || stat(ours, &mine) != 0)
+        return false;
+    *strrchr(directory, '/') = 0;
+    while (*rpath) {
+        size_t length = strcspn(rpath, ":");
+        size_t origin = !strncmp(rpath, "$ORIGIN", 7) ? 7 : !strncmp(rpath, "${ORIGIN}", 9) ? 9 : 0;
+        snprintf(full, sizeof full, "%s%.*s/%s", origin ? directory : "", (int)(length - origin), rpath + origin, name);
+        if (stat(full, &other) == 0 && (other.st_ino != mine.st_ino || other.st_dev != mine.st_dev)) {
+            snprintf(found, PATH_MAX, "%.*s", PATH_MAX - 1, full);
+            return true;
+        }
+        rpath += length + (rpath[length] == ':');
+    }
+    return false;
+}
+
+/* Would the loader bring a runtime along with some library of the program's? It is asked, as ldd does. */
+static bool comes_with_a_library(const char *path, const struct rf_places *places)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
+        setenv("LD_LIBRARY_PATH", places->tsan, 0);
+        dup2(ends[1], 1);
+        close(ends[0]);
+        close(ends[1]);
+        execl(path, path, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *list = fdopen(ends[0], "r");
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    while (list && getline(&line, &size, list) > 0)
+        found |= strstr(line, "libtsan.so.2 ") || strstr(line, RF_RT_NAME " ");
+    free(line);
+    if (list)
+        fclose(list);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return found;
+}
+
+bool rf_program_watchable(const struct rf_program *program, const char *path, const struct rf_places *places, char *reason,
+                          size_t size)
+{
+    char other[PATH_MAX];
+    reason[0] = 0;
+    if (program->kind == RF_PROGRAM_SCRIPT)
+        return true;
+    if (program->kind == RF_PROGRAM_UNREADABLE)
+        snprintf(reason, size, "cannot be read");
+    else if (program->kind == RF_PROGRAM_FOREIGN)
+        snprintf(reason, size, "not a program for x86-64 Linux (--force runs it all the same)");
+    else if (!program->dynamic)
+        snprintf(reason, size, "linked statically, so the runtime has no way in; link it without -static");
+    else if (program->own_runtime)
+        snprintf(reason, size,
+                 "a ThreadSanitizer runtime is linked into it, as clang and -static-libtsan do; link it with `redflag cc` "
+                 "(REDFLAG_CC=clang), or with -fno-sanitize-link-runtime and %s",
+                 places->library);
+    else if (*program->needs_tsan && strcmp(program->needs_tsan, "libtsan.so.2"))
+        snprintf(reason, size, "made for %s, of another gcc; link it again with gcc 12 or `redflag cc`", program->needs_tsan);
+    else if (*program->needs_tsan && program->privileged)
+        snprintf(reason, size,
+                 "set-user-ID, set-group-ID or with capabilities, for which the loader ignores LD_LIBRARY_PATH; run a copy "
+                 "without them, or link it with `redflag cc`");
+    else if (*program->needs_tsan && hidden_by(program->rpath, path, program->needs_tsan, places->library, other))
+        snprintf(reason, size,
+                 "its DT_RPATH finds %s before ours; link it without that path, or take that away (`chrpath -d`, or `patchelf "
+                 "--remove-rpath`)",
+                 other);
+    else if (!*program->needs_tsan && !program->needs_ours && !comes_with_a_library(path, places))
+        snprintf(reason, size, "%s: build it with `redflag cc`, or with `gcc -fsanitize=thread`",
+                 program->hooks ? "instrumented, but linked with no runtime" : "not instrumented, so no access would be seen");
+    else
+        return true;
     return false;
 }

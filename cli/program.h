@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "cli/places.h"
+
 enum rf_program_kind {
     RF_PROGRAM_UNREADABLE, /* errno says why */
     RF_PROGRAM_SCRIPT,     /* begins with #! */
@@ -26,5 +28,9 @@ struct rf_program {
 void rf_program_read(struct rf_program *program, const char *path);
 /* The path that execvp would run, false if there is none. */
 bool rf_program_find(const char *name, char *path, unsigned long size);
+
+/* Can it be watched? If not, `reason` says why and what to do, in one line. */
+bool rf_program_watchable(const struct rf_program *program, const char *path, const struct rf_places *places, char *reason,
+                          unsigned long size);
 
 #endif

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -44,95 +42,6 @@ static void put_first(const char *variable, const char *directory)
     sprintf(list, "%s%s%s", directory, old && *old ? ":" : "", old && *old ? old : "");
     setenv(variable, list, 1);
     free(list);
-}
-
-/* Does another library than ours lie under the name in one of the directories of a DT_RPATH, which come before LD_LIBRARY_PATH? */
-static bool hidden_by(const char *rpath, const char *program, const char *name, const char *ours, char *found)
-{
-    struct stat mine, other;
-    char directory[PATH_MAX], full[2 * PATH_MAX];
-    if (!realpath(program, directory) || stat(ours, &mine) != 0)
-        return false;
-    *strrchr(directory, '/') = 0;
-    while (*rpath) {
-        size_t length = strcspn(rpath, ":");
-        size_t origin = !strncmp(rpath, "$ORIGIN", 7) ? 7 : !strncmp(rpath, "${ORIGIN}", 9) ? 9 : 0;
-        snprintf(full, sizeof full, "%s%.*s/%s", origin ? directory : "", (int)(length - origin), rpath + origin, name);
-        if (stat(full, &other) == 0 && (other.st_ino != mine.st_ino || other.st_dev != mine.st_dev)) {
-            snprintf(found, PATH_MAX, "%.*s", PATH_MAX - 1, full);
-            return true;
-        }
-        rpath += length + (rpath[length] == ':');
-    }
-    return false;
-}
-
-/* Would the loader bring a runtime along with some library of the program's? It is asked, as ldd does. */
-static bool comes_with_a_library(const char *path)
-{
-    int ends[2];
-    if (pipe(ends) != 0)
-        return false;
-    pid_t child = fork();
-    if (child == 0) {
-        setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
-        dup2(ends[1], 1);
-        close(ends[0]);
-        close(ends[1]);
-        execl(path, path, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    FILE *list = fdopen(ends[0], "r");
-    char *line = NULL;
-    size_t size = 0;
-    bool found = false;
-    while (list && getline(&line, &size, list) > 0)
-        found |= strstr(line, "libtsan.so.2 ") || strstr(line, RF_RT_NAME " ");
-    free(line);
-    if (list)
-        fclose(list);
-    if (child > 0)
-        waitpid(child, NULL, 0);
-    return found;
-}
-
-/* What stands against watching it, in one line on standard error; true if nothing does. */
-static bool can_be_watched(const char *path, const struct rf_program *program, const struct rf_places *places)
-{
-    char other[PATH_MAX];
-    const char *advice = "build it with `redflag cc`, or with `gcc -fsanitize=thread`";
-    if (program->kind == RF_PROGRAM_SCRIPT)
-        return true;
-    if (program->kind == RF_PROGRAM_FOREIGN)
-        fprintf(stderr, WHO ": %s: not a program for x86-64 Linux (--force runs it all the same)\n", path);
-    else if (!program->dynamic)
-        fprintf(stderr, WHO ": %s: linked statically, so the runtime has no way in; link it without -static\n", path);
-    else if (program->own_runtime)
-        fprintf(stderr,
-                WHO ": %s: a ThreadSanitizer runtime is linked into it, as clang and -static-libtsan do; link it with "
-                    "REDFLAG_CC=clang `redflag cc`, or with -fno-sanitize-link-runtime and %s\n",
-                path, places->library);
-    else if (*program->needs_tsan && strcmp(program->needs_tsan, "libtsan.so.2"))
-        fprintf(stderr, WHO ": %s: made for %s, of another gcc; link it again with gcc 12 or `redflag cc`\n", path,
-                program->needs_tsan);
-    else if (*program->needs_tsan && program->privileged)
-        fprintf(stderr,
-                WHO ": %s: set-user-ID, set-group-ID or with capabilities, for which the loader ignores LD_LIBRARY_PATH; run a "
-                    "copy without them, or link it with `redflag cc`\n",
-                path);
-    else if (*program->needs_tsan && hidden_by(program->rpath, path, program->needs_tsan, places->library, other))
-        fprintf(stderr,
-                WHO ": %s: its DT_RPATH finds %s before ours; link it without that path, or take that away "
-                    "(`chrpath -d`, or `patchelf --remove-rpath`)\n",
-                path, other);
-    else if (!*program->needs_tsan && !program->needs_ours && !comes_with_a_library(path))
-        fprintf(stderr, WHO ": %s: %s: %s\n", path,
-                program->hooks ? "instrumented, but linked with no runtime" : "not instrumented, so no access would be seen",
-                advice);
-    else
-        return true;
-    return false;
 }
 
 int rf_cli_run(int argc, char **argv)
@@ -181,8 +90,12 @@ int rf_cli_run(int argc, char **argv)
         fprintf(stderr, WHO ": %s: %s\n", path, strerror(errno));
         return CANNOT_EXECUTE;
     }
-    if (!force && program.kind != RF_PROGRAM_UNREADABLE && !can_be_watched(path, &program, &places))
+    char reason[2 * PATH_MAX];
+    if (!force && program.kind != RF_PROGRAM_UNREADABLE &&
+        !rf_program_watchable(&program, path, &places, reason, sizeof reason)) {
+        fprintf(stderr, WHO ": %s: %s\n", path, reason);
         return RF_EXIT_USAGE;
+    }
     if (preload)
         put_first("LD_PRELOAD", places.library);
     if (text.text)

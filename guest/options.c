@@ -99,7 +99,7 @@ static bool one_of(const char *choices, const char *word)
 {
     for (;; choices++) {
         const char *w = word;
-        while (*w && *w == *choices)
+        while (*w && *w == *choices && *w != '|')
             w++, choices++;
         if (!*w && (!*choices || *choices == '|'))
             return true;
