@@ -3,10 +3,13 @@
  * A call through the PLT costs a second, indirect jump, and hooks that serve all modules must load what could be constants. So the
  * templates of guest/hooks.S are copied to within 2 GB of each module that calls hooks, and its calls are changed to reach them.
  *
- * 1. A place is changed only if a walk from instruction to instruction (guest/instruction.h), which begins anew at each function that
- *    the module's unwind table names, finds there a direct call or jump whose target is exactly a PLT entry of a hook in the same
- *    module, or an indirect one through the hook's own slot of the global offset table. A PLT entry of a hook is code that jumps
- *    through the hook's slot, and a hook's slot is one with a relocation of the hook's name that is bound, or would be, to ours.
+ * 1. A place is changed only if it holds a direct call or jump whose target is exactly a PLT entry of a hook in the same module, or an
+ *    indirect one through the hook's own slot of the global offset table. A PLT entry of a hook is code that jumps through the hook's
+ *    slot, and a hook's slot is one with a relocation of the hook's name that is bound, or would be, to ours.
+ *    That it is an instruction, and not a part of another one that looks like it, is shown by what comes right before: one of the
+ *    instructions that nearly always stand before calls. Where there is none, by a walk from instruction to instruction
+ *    (guest/instruction.h) from the last place known to begin one: behind a call that was changed, or a function of the module's
+ *    unwind table.
  * 2. What is not changed still works: it calls the hook through the PLT. So every doubt ends in leaving things as they are.
  * 3. No page is ever writable and executable: code is changed through /proc/self/mem, and the copies are written before they become
  *    executable. Without /proc, the code's pages are writable for a moment in which, as there is only one thread, nobody runs them.
@@ -412,71 +415,105 @@ static struct starts function_starts(const struct module *module)
     return (struct starts){ 0, NULL, NULL };
 }
 
-/* The changed form of the instruction, if it leads to a hook; returns how many bytes, 0 if it does not. They replace its last bytes. */
-static size_t changed_form(struct rf_instruction instruction, const struct block *block, uint8_t *to)
+/* The changed form of the call or jump with its opcode at `at`, if it leads to a hook; returns its length, 0 if it does not. */
+static size_t changed_form(const uint8_t *at, const struct block *block, uint8_t *to)
 {
-    const uint8_t *opcode = instruction.opcode, *next = instruction.next;
+    bool direct = *at != 0xff, jump = !direct && at[1] == 0x25;
+    const uint8_t *next = at + (direct ? 5 : 6);
     uintptr_t target = (uintptr_t)next + (uintptr_t)(intptr_t)displacement(next - 4);
-    size_t length = 4;
-    const struct entry *found;
-    if (*opcode == 0xff) { /* call or jump through the slot: the direct form is a byte shorter */
-        found = table_find(&slots, target);
-        if (!found || (opcode[1] == 0x25 && found->lazy))
-            return 0;
-        length = 6;
-        to[0] = opcode[1] == 0x15 ? 0x67 : 0xe9;
-        to[1] = 0xe8;
-        to[5] = 0x90;
-    } else {
-        found = table_find(&stubs, target);
-        if (!found)
-            return 0;
-    }
-    bool jump = *opcode == 0xff && opcode[1] == 0x25;
+    const struct entry *found = table_find(direct ? &stubs : &slots, target);
+    if (!found || (jump && found->lazy)) /* that is the PLT */
+        return 0;
+    /* The direct form is a byte shorter: a prefix without meaning goes before a call, so that it returns to where it did. */
     int32_t distance = (int32_t)(block->at + found->hook - (uintptr_t)(jump ? next - 1 : next));
-    __builtin_memcpy(length == 4 ? to : jump ? to + 1 : to + 2, &distance, sizeof distance);
-    return length;
+    to[0] = direct ? *at : jump ? 0xe9 : 0x67;
+    to[1] = 0xe8;
+    to[5] = 0x90;
+    __builtin_memcpy(direct || jump ? to + 1 : to + 2, &distance, sizeof distance);
+    return (size_t)(next - at);
 }
 
-/* Calls and jumps with 4 bytes of distance, and indirect ones through memory relative to themselves. */
-static bool may_lead_away(struct rf_instruction instruction)
+/* Whether a move, a sum or a comparison with a prefix for wide registers ends at `end`. If `end` lay inside an instruction, such a
+ * one would have to be made of parts of others, by chance, and lead to a hook by chance too. */
+static bool follows_common(const uint8_t *begin, const uint8_t *end)
 {
-    const uint8_t *opcode = instruction.opcode;
-    if (instruction.narrow)
+    static const uint8_t common[] = { 0x8b, 0x89, 0x8d, 0x83, 0x01, 0x03, 0x29, 0x2b, 0x39, 0x3b, 0x85, 0xc7 };
+    if (end - begin < 10)
         return false;
-    if ((*opcode & 0xfe) == 0xe8)
-        return true;
-    if (*opcode == 0x0f)
-        return (opcode[1] & 0xf0) == 0x80;
-    return *opcode == 0xff && (opcode[1] == 0x15 || opcode[1] == 0x25);
+    for (const uint8_t *at = end - 3; at >= end - 9; at--) {
+        if ((*at & 0xf0) != 0x40)
+            continue;
+        for (unsigned i = 0; i < sizeof common; i++)
+            if (at[1] == common[i] && rf_instruction_at(at).next == end)
+                return true;
+    }
+    return false;
+}
+
+/* A look at all the code of a segment. */
+struct walk {
+    const uint8_t *begin, *end;
+    const uint8_t *sure; /* an instruction begins here; what is before was looked at */
+    struct starts starts;
+    const struct block *block;
+    unsigned changed;
+};
+
+/* Whether the walk comes upon an instruction with its opcode at `at`. */
+static bool walk_to(struct walk *walk, const uint8_t *at)
+{
+    const uint8_t *from = walk->sure;
+    for (; walk->starts.at < walk->starts.end; walk->starts.at += 2) {
+        const uint8_t *start = (const uint8_t *)(walk->starts.origin + (uintptr_t)(intptr_t)*walk->starts.at);
+        if (start > at)
+            break;
+        from = start > from ? start : from;
+    }
+    while (from <= at) {
+        struct rf_instruction instruction = rf_instruction_at(from);
+        if (instruction.opcode == at)
+            return true;
+        walk->sure = from = instruction.next;
+    }
+    return false;
+}
+
+/* There may be the opcode of a call or jump at `at`. */
+static void walk_consider(struct walk *walk, const uint8_t *at)
+{
+    /* A segment's last page can be read whole, but nothing behind it; the look at an instruction may take 15 bytes. */
+    const uint8_t *readable = (const uint8_t *)(((uintptr_t)walk->end + PAGE - 1) & ~(PAGE - 1));
+    if (at < walk->sure || (*at == 0xff && at[1] != 0x15 && at[1] != 0x25) || readable - at < 16)
+        return;
+    uint8_t form[6];
+    size_t length = changed_form(at, walk->block, form);
+    if (!length || (!follows_common(walk->begin, at) && !walk_to(walk, at)))
+        return;
+    walk->sure = at + length;
+    change_add(at, form, length);
+    walk->changed++;
 }
 
 static unsigned change_calls(const uint8_t *begin, const uint8_t *end, struct starts starts, const struct block *block)
 {
-    unsigned changed = 0;
-    const uint8_t *at = begin, *start, *readable = (const uint8_t *)(((uintptr_t)end + PAGE - 1) & ~(PAGE - 1));
-    for (;; starts.at += 2) {
-        do
-            start = starts.at < starts.end ? (const uint8_t *)(starts.origin + (uintptr_t)(intptr_t)*starts.at) : end;
-        while (start < at && start != end && (starts.at += 2));
-        if (start > end)
-            start = end;
-        while (at < start && readable - at >= 16) {
-            struct rf_instruction instruction = rf_instruction_at(at);
-            uint8_t bytes[6];
-            if (may_lead_away(instruction)) {
-                size_t length = changed_form(instruction, block, bytes);
-                if (length) {
-                    change_add(instruction.next - length, bytes, length);
-                    changed++;
-                }
-            }
-            at = instruction.next;
-        }
-        at = start;
-        if (start == end)
-            return changed;
+    struct walk walk = { begin, end, begin, starts, block, 0 };
+    const __m128i last_bit = _mm_set1_epi8(1), call_or_jump = _mm_set1_epi8((char)0xe9), indirect = _mm_set1_epi8((char)0xff);
+    bool indirect_too = false;
+    for (unsigned i = 0; i < TABLE; i++)
+        indirect_too |= slots.entries[i].at && !slots.entries[i].lazy;
+    const uint8_t *at = begin;
+    for (; end - at >= 16; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        __m128i found = _mm_cmpeq_epi8(_mm_or_si128(bytes, last_bit), call_or_jump);
+        if (indirect_too)
+            found = _mm_or_si128(found, _mm_cmpeq_epi8(bytes, indirect));
+        for (int hits = _mm_movemask_epi8(found); hits; hits &= hits - 1)
+            walk_consider(&walk, at + __builtin_ctz((unsigned)hits));
     }
+    for (; at < end; at++)
+        if ((*at & 0xfe) == 0xe8 || *at == 0xff)
+            walk_consider(&walk, at);
+    return walk.changed;
 }
 
 /* False if the module was left as it is, or some of it. */
