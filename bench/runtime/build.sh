@@ -1,20 +1,22 @@
 #!/bin/sh
-# build.sh SOURCES DIRECTORY CC CXX LINK PROGRAM...: builds the programs with these compilers into DIRECTORY/PROGRAM. LINK is given to
-# link steps alone ("" for none). A program that is there already is kept; one that cannot be built is named, and left out.
+# build.sh SOURCES DIRECTORY CC CXX PROGRAM...: builds the programs with these compilers into DIRECTORY/PROGRAM. A program that is
+# there already is kept; one that cannot be built is named, and left out.
 #
 # The libraries that do a program's work are built into it with the same compiler: zlib, libbz2, libevent. Hand-written assembly is
 # switched off, so that all variants run the same algorithm and all accesses are seen.
-set -eu
 # shellcheck disable=SC2317 # functions are called by names that are put together
+set -eu
 sources=$(cd "$1" && pwd)
 mkdir -p "$2"
 directory=$(cd "$2" && pwd)
-CC=$3 CXX=$4 link=$5
+CC=$3 CXX=$4
 export CC CXX
-shift 5
+shift 4
 here=$(cd "$(dirname "$0")/.." && pwd)
 jobs=${JOBS:-$(nproc)}
 flags="-O2"
+# What automake and its like would make is there; unpacking may have made it look old.
+made="AUTOCONF=: AUTOHEADER=: AUTOMAKE=: ACLOCAL=:"
 
 # take PACKAGE: a copy of its sources to build in, and goes there
 take() {
@@ -26,7 +28,7 @@ take() {
 
 # need FILE FUNCTION: a library for the programs that follow
 need() {
-    [ -e "$directory/work/$1" ] || ("build_$2")
+    [ -e "$directory/work/$1" ] || "build_$2"
 }
 
 build_zlib() {
@@ -42,9 +44,10 @@ build_bzip2() {
 
 build_libevent() {
     take libevent
-    CFLAGS="$flags" LDFLAGS="$link" ./configure --prefix="$directory/work/event" --disable-shared --disable-openssl --disable-samples \
+    CFLAGS="$flags" ./configure --prefix="$directory/work/event" --disable-shared --disable-openssl --disable-samples \
         --disable-libevent-regress --disable-debug-mode --disable-dependency-tracking
-    make -j"$jobs" install
+    # shellcheck disable=SC2086
+    make -j"$jobs" $made install
 }
 
 build_pigz() {
@@ -52,30 +55,33 @@ build_pigz() {
     take pigz
     z=$directory/work/zlib
     # shellcheck disable=SC2046,SC2086 # words
-    $CC $flags $link -Wno-error -I"$z" -o "$directory/pigz" pigz.c yarn.c try.c \
-        $(ls zopfli/src/zopfli/*.c | grep -v -e _bin.c -e _lib.c -e gzip_container -e zlib_container) "$z/libz.a" -lpthread -lm
+    $CC $flags -Wno-error -I"$z" -o "$directory/pigz" pigz.c yarn.c try.c \
+        $(find zopfli/src/zopfli -name '*.c' ! -name '*_bin.c' ! -name '*_lib.c' ! -name '*_container.c') "$z/libz.a" -lpthread -lm
 }
 
 build_pbzip2() {
     need bzip2/libbz2.a bzip2
     take pbzip2
     # shellcheck disable=SC2086
-    $CXX $flags $link -D_FILE_OFFSET_BITS=64 -D_LARGEFILE64_SOURCE -I"$directory/work/bzip2" -o "$directory/pbzip2" ./*.cpp \
+    $CXX $flags -D_FILE_OFFSET_BITS=64 -D_LARGEFILE64_SOURCE -I"$directory/work/bzip2" -o "$directory/pbzip2" ./*.cpp \
         "$directory/work/bzip2/libbz2.a" -lpthread
 }
 
 build_zstd() {
     take zstd
-    make -j"$jobs" -C programs zstd CC="$CC" CFLAGS="$flags -DZSTD_DISABLE_ASM=1" LDFLAGS="$link" ZSTD_NO_ASM=1 ZSTD_LEGACY_SUPPORT=0 HAVE_ZLIB=0 \
+    make -j"$jobs" -C programs zstd CC="$CC" CFLAGS="$flags -DZSTD_DISABLE_ASM=1" ZSTD_NO_ASM=1 ZSTD_LEGACY_SUPPORT=0 HAVE_ZLIB=0 \
         HAVE_LZMA=0 HAVE_LZ4=0 BACKTRACE=0
     cp programs/zstd "$directory/zstd"
 }
 
 build_xz() {
     take xz-utils
-    CFLAGS="$flags" LDFLAGS="$link" ./configure --disable-shared --disable-nls --disable-doc --disable-assembler --disable-scripts \
+    CFLAGS="$flags" ./configure --disable-shared --disable-nls --disable-doc --disable-assembler --disable-scripts \
         --disable-dependency-tracking
-    make -j"$jobs" -C src/liblzma && make -j"$jobs" -C src/xz
+    # shellcheck disable=SC2086
+    make -j"$jobs" $made -C src/liblzma
+    # shellcheck disable=SC2086
+    make -j"$jobs" $made -C src/xz
     cp src/xz/xz "$directory/xz"
 }
 
@@ -83,7 +89,7 @@ build_x264() {
     take x264
     # configure takes the compiler for an unknown one if it is two words
     ./configure --disable-asm --disable-lavf --disable-swscale --disable-ffms --disable-gpac --disable-lsmash --disable-avs --disable-opencl \
-        --bit-depth=8 --extra-cflags="$flags" --extra-ldflags="$link"
+        --bit-depth=8 --extra-cflags="$flags"
     make -j"$jobs" x264
     cp x264 "$directory/x264"
 }
@@ -91,36 +97,36 @@ build_x264() {
 build_memcached() {
     need event/lib/libevent.a libevent
     take memcached
-    CFLAGS="$flags -Wno-error" LDFLAGS="$link" ./configure --with-libevent="$directory/work/event" --disable-coverage --disable-docs \
+    CFLAGS="$flags -Wno-error" ./configure --with-libevent="$directory/work/event" --disable-coverage --disable-docs \
         --disable-extstore --disable-dependency-tracking
-    make -j"$jobs" memcached AUTOCONF=: AUTOHEADER=: AUTOMAKE=: ACLOCAL=: # what is packed is newer than it looks
+    # shellcheck disable=SC2086
+    make -j"$jobs" $made memcached
     cp memcached "$directory/memcached"
 }
 
 build_redis() {
     take redis
     # Its build asks for -O3 -flto=auto only where it is not told otherwise.
-    make -j"$jobs" -C src redis-server MALLOC=libc CC="$CC" OPTIMIZATION="$flags" CFLAGS="$flags" LDFLAGS="$link" REDIS_LDFLAGS="$link" BUILD_TLS=no \
+    make -j"$jobs" -C src redis-server MALLOC=libc CC="$CC" OPTIMIZATION="$flags" CFLAGS="$flags" BUILD_TLS=no \
         USE_SYSTEMD=no
     cp src/redis-server "$directory/redis"
 }
 
 kernel() {
     # shellcheck disable=SC2086
-    $CC $flags $link -pthread -o "$directory/$1" "$here/kernels/${1#kernel-}.c" -lm
+    $CC $flags -pthread -o "$directory/$1" "$here/kernels/${1#kernel-}.c" -lm
 }
 
-failed=
 for program; do
     [ -x "$directory/$program" ] && continue
     echo "bench: building $(basename "$directory")/$program" >&2
     log=$directory/$program.log
+    set +e # for the parentheses alone: what is tested by || or if does not end at its first failure
     case $program in
-    kernel-*) (kernel "$program") >"$log" 2>&1 || failed=1 ;;
-    *) (set -e; "build_$program") >"$log" 2>&1 || failed=1 ;;
+    kernel-*) (set -e; kernel "$program") >"$log" 2>&1 ;;
+    *) (set -e; "build_$program") >"$log" 2>&1 ;;
     esac
-    if ! [ -x "$directory/$program" ]; then
-        echo "bench: $program cannot be built with '$CC': $(grep -m1 -i error "$log" || tail -n 1 "$log") (all of it: $log)" >&2
-    fi
+    set -e
+    [ -x "$directory/$program" ] ||
+        echo "bench: $program cannot be built with '$CC': $(grep -m1 -i error: "$log" || tail -n 1 "$log") (all of it: $log)" >&2
 done
-exit 0

@@ -36,7 +36,7 @@ echo "bench: lists of sources" >&2
 apt-get -q=2 update
 for package in $missing; do
     echo "bench: source of $package" >&2
-    rm -rf "$apt/$package"
+    rm -rf "${apt:?}/$package"
     mkdir "$apt/$package"
     rm -rf "$directory/$package.new"
     if (cd "$apt/$package" && apt-get -q=2 source --download-only "$package" &&
