@@ -204,7 +204,7 @@ static void printed(const struct rf_scope *scope, const char *text, va_list argu
 
 /* --- printf ---------------------------------------------------------------------------------------------------------------- */
 
-#define STREAM(f) (rf_access((uintptr_t)(f), 1, 0, scope.pc), rf_fd_releases((f)->_fileno))
+#define STREAM(f) (rf_access((uintptr_t)(f), 1, 0, scope.pc), rf_fd_releases(rf_stream_fd(f)))
 #define DESCRIPTOR(fd) (rf_fd_used(&scope, fd), rf_fd_releases(fd))
 #define STRING(size) (result >= 0 ? W(s, (size_t)result + 1 < (size) ? (size_t)result + 1 : (size)) : (void)0)
 
@@ -444,7 +444,7 @@ static void scanned(const struct rf_scope *scope, const char *text, va_list argu
         return result;                                                     \
     }
 #define USED(f) rf_access((uintptr_t)(f), 1, 0, scope.pc)
-#define CAME(f) rf_fd_acquires((f)->_fileno)
+#define CAME(f) rf_fd_acquires(rf_stream_fd(f))
 
 SCANS(scanf, vscanf, (const char *format, va_list list), (const char *format, ...), (format, list), , CAME(stdin))
 SCANS(__isoc99_scanf, __isoc99_vscanf, (const char *format, va_list list), (const char *format, ...), (format, list), , CAME(stdin))

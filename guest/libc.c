@@ -83,14 +83,14 @@ static char queues[4096];
 #define STREAM_NEW(f) ((f) ? rf_access((uintptr_t)(f), 1, RF_A_WRITE, scope.pc) : (void)0)
 #define STREAM_OPEN(f) opened(&scope, f)
 #define STREAM_CLOSE(f) closing(&scope, f)
-#define STREAM_IN(f) FD_ACQUIRE((f)->_fileno)
-#define STREAM_OUT(f) FD_RELEASE((f)->_fileno)
+#define STREAM_IN(f) FD_ACQUIRE(rf_stream_fd(f))
+#define STREAM_OUT(f) FD_RELEASE(rf_stream_fd(f))
 
 static void opened(const struct rf_scope *scope, FILE *f)
 {
     if (!f)
         return;
-    rf_fd_opened(scope, f->_fileno, RF_FD_FILE);
+    rf_fd_opened(scope, rf_stream_fd(f), RF_FD_FILE);
     if (f != stdin && f != stdout && f != stderr)
         rf_access((uintptr_t)f, 1, RF_A_WRITE, scope->pc);
 }
@@ -98,7 +98,8 @@ static void opened(const struct rf_scope *scope, FILE *f)
 /* The descriptor to be told of afterwards, or -1. */
 static int closing(const struct rf_scope *scope, FILE *f)
 {
-    return f && rf_fd_closing(scope, f->_fileno) ? f->_fileno : -1;
+    int fd = f ? rf_stream_fd(f) : -1;
+    return rf_fd_closing(scope, fd) ? fd : -1;
 }
 
 static inline size_t seen(const char *text, size_t most)
@@ -275,7 +276,9 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
 
 /* --- the table ------------------------------------------------------------------------------------------------------------- */
 
-/* errno is the real function's: nothing of what comes after calls anything that sets it. */
+/* errno is the real function's: nothing of what comes after calls anything that sets it. A signal that came while a report was made
+ * is delivered before the function, which may wait for it. */
+#define WAITING_SIGNALS() (__builtin_expect(scope.self->pending_signals, 0) ? rf_signals_deliver() : (void)0)
 #define FN(type, name, parameters, arguments, before, after)             \
     RF_INTERCEPT(type, name, parameters)                                 \
     {                                                                    \
@@ -284,6 +287,7 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
         if (!scope.self)                                                 \
             return RF_REAL(name) arguments;                              \
         before;                                                          \
+        WAITING_SIGNALS();                                               \
         type result = RF_REAL(name) arguments;                           \
         after;                                                           \
         rf_leave(&scope);                                                \
@@ -300,6 +304,7 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
             return;                                                      \
         }                                                                \
         before;                                                          \
+        WAITING_SIGNALS();                                               \
         RF_REAL(name) arguments;                                         \
         after;                                                           \
         rf_leave(&scope);                                                \
@@ -313,6 +318,7 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
         if (!scope.self)                                                 \
             return RF_REAL(name) arguments;                              \
         before;                                                          \
+        WAITING_SIGNALS();                                               \
         rf_quiet_begin(scope.self);                                      \
         type result = RF_REAL(name) arguments;                           \
         rf_quiet_end(scope.self);                                        \

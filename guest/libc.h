@@ -8,6 +8,8 @@
 #ifndef RF_GUEST_LIBC_H
 #define RF_GUEST_LIBC_H
 
+#include <stdio.h>
+
 #include "guest/access.h"
 #include "guest/intercept.h"
 #include "guest/objects.h"
@@ -48,6 +50,12 @@ static inline size_t rf_length_up_to(const char *text, size_t most)
     while (n < most && text[n])
         n++;
     return n;
+}
+
+/* The descriptor of a stream, or -1: one in memory has none. glibc's fileno() asks the same flag, but sets errno. */
+static inline int rf_stream_fd(const FILE *f)
+{
+    return f->_flags & 0x2000 ? f->_fileno : -1;
 }
 
 #define R(addr, size) rf_libc_access(&scope, addr, size, 0)
