@@ -112,6 +112,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(LDFLAGS)
 ##   unit           the unit tests alone
 ##   programs       the programs of tests/programs alone: PROGRAMS="mutex-* heap-*" for some, RUNS=1 for a quick look
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
+##   bench          the runtime beside gcc's and clang's on real programs: fetches their Debian sources into $(B)/bench, takes long
 ##   bench-offline  how fast recorded traces are analysed
 ##   lint           clang-tidy over all sources but the tests
 ##   format         clang-format over all sources
@@ -148,6 +149,9 @@ fuzz:
 	@scripts/setup build check
 	@$(MAKE) --no-print-directory $(JOBS) fuzzers B=$(B)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
 	@set -e; for f in $(FUZZERS:$(B)/%=$(B)/fuzz/%); do scripts/fuzz $(FUZZ_SECONDS) $$f; done
+
+bench: all
+	@B=$(B) bench/run.sh
 
 bench-offline: all
 	@B=$(B) REDFLAG=$(B)/redflag bench/offline.sh
@@ -193,6 +197,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE all rt help setup demo tests unit programs check fuzzers fuzz bench-offline lint format install uninstall clean
+.PHONY: FORCE all rt help setup demo tests unit programs check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
