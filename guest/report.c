@@ -559,12 +559,13 @@ void rf_report_lock_order(unsigned count, const uintptr_t *locks, const uint32_t
     record.steps = rf_scratch(count * sizeof *record.steps + 1);
     record.step_count = count;
     for (unsigned i = 0; i < count; i++) {
-        record.steps[i] = (struct rf_rec_step){ .held = numbers[i],
-                                                .wanted = numbers[(i + 1) % count],
-                                                .thread = threads[i],
-                                                .wanted_at = stack_of(wanted[i]),
-                                                .held_at = stack_of(held[i]) };
-        add_thread(&record, threads[i]);
+        unsigned from = (i + 1) % count; /* the step that was just taken, which is the first of the list, is shown last */
+        record.steps[i] = (struct rf_rec_step){ .held = numbers[from],
+                                                .wanted = numbers[(from + 1) % count],
+                                                .thread = threads[from],
+                                                .wanted_at = stack_of(wanted[from]),
+                                                .held_at = stack_of(held[from]) };
+        add_thread(&record, threads[from]);
     }
     show(self, &record);
     end_making(self);

@@ -412,7 +412,7 @@ static bool try_candidate(const char *path, char *answer, size_t size)
 /* false: there is none, and will be none. */
 static bool have_reporter(void)
 {
-    char answer[1024];
+    char answer[1024] = "";
     if (still_ours())
         return true;
     reporter.runs = false;
@@ -438,7 +438,7 @@ static bool have_reporter(void)
 
 enum rf_answer rf_reporter_report(const struct rf_record *record, char *text, size_t size)
 {
-    char answer[1100];
+    char answer[1100] = "";
     struct rf_wire wire = { 0 };
     text[0] = 0;
     if (!have_reporter())
@@ -467,7 +467,7 @@ enum rf_answer rf_reporter_report(const struct rf_record *record, char *text, si
 
 bool rf_reporter_finish(const struct rf_wire *counts)
 {
-    char answer[1100];
+    char answer[1100] = "";
     if (!have_reporter())
         return true;
     bool heard = ask(counts, rf_report_stream(), answer, sizeof answer);

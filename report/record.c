@@ -303,9 +303,7 @@ static void read_line(struct line *line, struct rf_message *message)
         return;
     if (message->type == RF_MESSAGE_REPORT)
         read_report_line(line, key, &message->record);
-    else if (message->type == RF_MESSAGE_FINISH && strcmp(key, "count") == 0)
-        read_pair(line, message, word(line));
-    else if (message->type == RF_MESSAGE_HELLO && strcmp(key, "option") == 0)
+    else if (strcmp(key, message->type == RF_MESSAGE_FINISH ? "count" : "option") == 0)
         read_pair(line, message, word(line));
     else if (message->type == RF_MESSAGE_HELLO && strcmp(key, "suppress") == 0)
         read_pair(line, message, "suppress");

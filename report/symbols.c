@@ -161,14 +161,20 @@ static const char *readable(struct rf_symbolizer *symbols, const char *name)
     return kept;
 }
 
-/* C++ has linkage names, C has only names. */
-static const char *name_of(struct rf_symbolizer *symbols, Dwarf_Die *die)
+/* C++ has linkage names, C has only names. `table` is the name in the symbol table, or NULL: functions of local types have no linkage
+ * name but a symbol; a copy that the compiler made, foo.part.0, is better known as foo. */
+static const char *name_of(struct rf_symbolizer *symbols, Dwarf_Die *die, const char *table)
 {
     Dwarf_Attribute attribute;
     const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
     if (!name)
         name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
-    return readable(symbols, name ? name : dwarf_diename(die));
+    if (name)
+        return readable(symbols, name);
+    name = dwarf_diename(die);
+    if (!name || (table && strncmp(table, name, strlen(name)) != 0))
+        return table;
+    return readable(symbols, name);
 }
 
 /* An absolute path without "." and "..": the compiler's directory may stand before it. */
@@ -265,7 +271,7 @@ static const char *interceptor_name(struct rf_symbolizer *symbols, struct file *
         if (!name || value != addr || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
             continue;
         if (strncmp(name, prefix, sizeof prefix - 1) == 0)
-            return keep(symbols, name + sizeof prefix - 1);
+            return readable(symbols, name + sizeof prefix - 1);
         if (GELF_ST_BIND(symbol.st_info) != STB_LOCAL)
             found = name;
     }
@@ -307,8 +313,9 @@ static void add_address(struct rf_symbolizer *symbols, struct rf_stack *stack, u
         int tag = dwarf_tag(&nested[i]);
         if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
             continue;
-        frame->function = name_of(symbols, &nested[i]);
-        if (tag == DW_TAG_subprogram)
+        bool whole = tag == DW_TAG_subprogram;
+        frame->function = name_of(symbols, &nested[i], whole ? table_name(symbols, file, addr, &inside) : NULL);
+        if (whole)
             break;
         frame->inlined = true;
         struct rf_symbol inner = *frame;
