@@ -82,8 +82,8 @@ static void ordered_after(uintptr_t addr)
 }
 
 /* A function of the program's interface: declared, so that -Wmissing-prototypes has nothing to say, and defined. */
-#define ENTRY(type, name, parameters)  \
-    RF_EXPORT type name parameters;    \
+#define ENTRY(type, name, parameters)                                                                                       \
+    RF_EXPORT type name parameters;                                                                                         \
     type name parameters
 
 #define WHERE const char *file, int line /* every Annotate* begins so; a stack says more */
@@ -99,17 +99,17 @@ ENTRY(void, __tsan_release, (void *addr))
     ordered_before((uintptr_t)addr);
 }
 
-#define BEFORE(name)                           \
-    ENTRY(void, name, (WHERE, uintptr_t addr)) \
-    {                                          \
-        UNUSED_WHERE;                          \
-        ordered_before(addr);                  \
+#define BEFORE(name)                                                                                                        \
+    ENTRY(void, name, (WHERE, uintptr_t addr))                                                                              \
+    {                                                                                                                       \
+        UNUSED_WHERE;                                                                                                       \
+        ordered_before(addr);                                                                                               \
     }
-#define AFTER(name)                            \
-    ENTRY(void, name, (WHERE, uintptr_t addr)) \
-    {                                          \
-        UNUSED_WHERE;                          \
-        ordered_after(addr);                   \
+#define AFTER(name)                                                                                                         \
+    ENTRY(void, name, (WHERE, uintptr_t addr))                                                                              \
+    {                                                                                                                       \
+        UNUSED_WHERE;                                                                                                       \
+        ordered_after(addr);                                                                                                \
     }
 
 BEFORE(AnnotateHappensBefore)
@@ -128,20 +128,20 @@ ENTRY(void, AnnotateCondVarWait, (WHERE, uintptr_t cond, uintptr_t lock))
     ordered_after(cond);
 }
 
-#define IGNORES(name, field)                          \
-    ENTRY(void, AnnotateIgnore##name##Begin, (WHERE)) \
-    {                                                 \
-        UNUSED_WHERE;                                 \
-        struct rf_self *self = rf_atomic_self();      \
-        if (self)                                     \
-            self->field++;                            \
-    }                                                 \
-    ENTRY(void, AnnotateIgnore##name##End, (WHERE))   \
-    {                                                 \
-        UNUSED_WHERE;                                 \
-        struct rf_self *self = rf_atomic_self();      \
-        if (self)                                     \
-            end(&self->field);                        \
+#define IGNORES(name, field)                                                                                                \
+    ENTRY(void, AnnotateIgnore##name##Begin, (WHERE))                                                                       \
+    {                                                                                                                       \
+        UNUSED_WHERE;                                                                                                       \
+        struct rf_self *self = rf_atomic_self();                                                                            \
+        if (self)                                                                                                           \
+            self->field++;                                                                                                  \
+    }                                                                                                                       \
+    ENTRY(void, AnnotateIgnore##name##End, (WHERE))                                                                         \
+    {                                                                                                                       \
+        UNUSED_WHERE;                                                                                                       \
+        struct rf_self *self = rf_atomic_self();                                                                            \
+        if (self)                                                                                                           \
+            end(&self->field);                                                                                              \
     }
 
 IGNORES(Reads, ignore_reads)
@@ -247,9 +247,9 @@ ENTRY(void, AnnotateThreadName, (WHERE, const char *name))
 }
 
 /* Invariant 3. The arguments are of no interest. */
-#define NOTHING(name)         \
-    ENTRY(void, name, (void)) \
-    {                         \
+#define NOTHING(name)                                                                                                       \
+    ENTRY(void, name, (void))                                                                                               \
+    {                                                                                                                       \
     }
 
 NOTHING(AnnotateFlushState)

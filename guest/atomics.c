@@ -244,8 +244,8 @@ void rf_atomic_check(struct rf_atomic *op, bool writes)
         fences->deferring = false;
 }
 
-bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before, uint32_t slot,
-                     uint32_t time)
+bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before,
+                     uint32_t slot, uint32_t time)
 {
     struct fences *fences = self->atomics;
     if (!fences || !fences->deferring || fences->deferred == DEFERRED)

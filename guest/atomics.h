@@ -43,8 +43,8 @@ void rf_atomic_settle(struct rf_atomic *op);
 
 /* guest/access.c asks before it reports a race of an atomic access with an earlier one of (slot, time). True: the operation is not
  * done yet and may turn out to be ordered after the other by what it acquires; the report is made then, if it must be. */
-bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before, uint32_t slot,
-                     uint32_t time);
+bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, const struct rf_report_side *before,
+                     uint32_t slot, uint32_t time);
 
 /* The thread, or fiber, has ended: guest/threads.c. The caller is busy. */
 void rf_atomics_thread_end(struct rf_self *self);

@@ -12,14 +12,14 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /* *addr == *old: *addr := value. Otherwise *old := *addr. */
-#define CELL(bits, type)                                                                                                   \
-    INLINE type read_##bits(const volatile type *addr)                                                                     \
-    {                                                                                                                      \
-        return __atomic_load_n(addr, __ATOMIC_SEQ_CST);                                                                    \
-    }                                                                                                                      \
-    INLINE bool swap_##bits(volatile type *addr, type *old, type value)                                                    \
-    {                                                                                                                      \
-        return __atomic_compare_exchange_n(addr, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
+#define CELL(bits, type)                                                                                                    \
+    INLINE type read_##bits(const volatile type *addr)                                                                      \
+    {                                                                                                                       \
+        return __atomic_load_n(addr, __ATOMIC_SEQ_CST);                                                                     \
+    }                                                                                                                       \
+    INLINE bool swap_##bits(volatile type *addr, type *old, type value)                                                     \
+    {                                                                                                                       \
+        return __atomic_compare_exchange_n(addr, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
     }
 
 CELL(8, uint8_t)
@@ -48,146 +48,146 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
 }
 
 /* The new value of a store does not depend on the old one. */
-#define WRITE(bits, addr, old, value)           \
-    do {                                        \
+#define WRITE(bits, addr, old, value)                                                                                       \
+    do {                                                                                                                    \
     } while (!swap_##bits((addr), &(old), (value)))
 
-#define LOAD(bits, type)                                                                                                   \
-    RF_EXPORT type __tsan_atomic##bits##_load(const volatile type *addr, int order);                                       \
-    type __tsan_atomic##bits##_load(const volatile type *addr, int order)                                                  \
-    {                                                                                                                      \
-        struct rf_self *self = rf_atomic_self();                                                                           \
-        type value = read_##bits(addr);                                                                                    \
-        if (!self)                                                                                                         \
-            return value;                                                                                                  \
-        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                        \
-        if (rf_atomic_open(&op, false)) {                                                                                  \
-            value = read_##bits(addr);                                                                                     \
-            rf_atomic_read(&op, op.acquires);                                                                              \
-        }                                                                                                                  \
-        op.publishes = false;                                                                                              \
-        rf_atomic_check(&op, false);                                                                                       \
-        return value;                                                                                                      \
+#define LOAD(bits, type)                                                                                                    \
+    RF_EXPORT type __tsan_atomic##bits##_load(const volatile type *addr, int order);                                        \
+    type __tsan_atomic##bits##_load(const volatile type *addr, int order)                                                   \
+    {                                                                                                                       \
+        struct rf_self *self = rf_atomic_self();                                                                            \
+        type value = read_##bits(addr);                                                                                     \
+        if (!self)                                                                                                          \
+            return value;                                                                                                   \
+        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
+        if (rf_atomic_open(&op, false)) {                                                                                   \
+            value = read_##bits(addr);                                                                                      \
+            rf_atomic_read(&op, op.acquires);                                                                               \
+        }                                                                                                                   \
+        op.publishes = false;                                                                                               \
+        rf_atomic_check(&op, false);                                                                                        \
+        return value;                                                                                                       \
     }
 
-#define STORE(bits, type)                                                                                                  \
-    RF_EXPORT void __tsan_atomic##bits##_store(volatile type *addr, type value, int order);                                \
-    void __tsan_atomic##bits##_store(volatile type *addr, type value, int order)                                           \
-    {                                                                                                                      \
-        struct rf_self *self = rf_atomic_self();                                                                           \
-        type old = read_##bits(addr);                                                                                      \
-        if (!self) {                                                                                                       \
-            WRITE(bits, addr, old, value);                                                                                 \
-            return;                                                                                                        \
-        }                                                                                                                  \
-        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                        \
-        op.acquires = false;                                                                                               \
-        rf_atomic_check(&op, true);                                                                                        \
-        do {                                                                                                               \
-            if (rf_atomic_open(&op, op.publishes)) {                                                                       \
-                WRITE(bits, addr, old, value);                                                                             \
-                rf_atomic_written(&op);                                                                                    \
-                return;                                                                                                    \
-            }                                                                                                              \
-        } while (!swap_##bits(addr, &old, value));                                                                         \
+#define STORE(bits, type)                                                                                                   \
+    RF_EXPORT void __tsan_atomic##bits##_store(volatile type *addr, type value, int order);                                 \
+    void __tsan_atomic##bits##_store(volatile type *addr, type value, int order)                                            \
+    {                                                                                                                       \
+        struct rf_self *self = rf_atomic_self();                                                                            \
+        type old = read_##bits(addr);                                                                                       \
+        if (!self) {                                                                                                        \
+            WRITE(bits, addr, old, value);                                                                                  \
+            return;                                                                                                         \
+        }                                                                                                                   \
+        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
+        op.acquires = false;                                                                                                \
+        rf_atomic_check(&op, true);                                                                                         \
+        do {                                                                                                                \
+            if (rf_atomic_open(&op, op.publishes)) {                                                                        \
+                WRITE(bits, addr, old, value);                                                                              \
+                rf_atomic_written(&op);                                                                                     \
+                return;                                                                                                     \
+            }                                                                                                               \
+        } while (!swap_##bits(addr, &old, value));                                                                          \
     }
 
-#define UPDATE(bits, type, name, result)                                                                                   \
-    RF_EXPORT type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order);                               \
-    type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order)                                          \
-    {                                                                                                                      \
-        struct rf_self *self = rf_atomic_self();                                                                           \
-        type old = read_##bits(addr);                                                                                      \
-        if (!self) {                                                                                                       \
-            WRITE(bits, addr, old, (type)(result));                                                                        \
-            return old;                                                                                                    \
-        }                                                                                                                  \
-        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                        \
-        if (op.publishes)                                                                                                  \
-            rf_atomic_check(&op, true);                                                                                    \
-        do {                                                                                                               \
-            if (rf_atomic_open(&op, op.publishes)) {                                                                       \
-                WRITE(bits, addr, old, (type)(result));                                                                    \
-                rf_atomic_updated(&op);                                                                                    \
-                break;                                                                                                     \
-            }                                                                                                              \
-        } while (!swap_##bits(addr, &old, (type)(result)));                                                                \
-        if (op.publishes)                                                                                                  \
-            rf_atomic_settle(&op);                                                                                         \
-        else                                                                                                               \
-            rf_atomic_check(&op, true);                                                                                    \
-        return old;                                                                                                        \
+#define UPDATE(bits, type, name, result)                                                                                    \
+    RF_EXPORT type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order);                                \
+    type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order)                                           \
+    {                                                                                                                       \
+        struct rf_self *self = rf_atomic_self();                                                                            \
+        type old = read_##bits(addr);                                                                                       \
+        if (!self) {                                                                                                        \
+            WRITE(bits, addr, old, (type)(result));                                                                         \
+            return old;                                                                                                     \
+        }                                                                                                                   \
+        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
+        if (op.publishes)                                                                                                   \
+            rf_atomic_check(&op, true);                                                                                     \
+        do {                                                                                                                \
+            if (rf_atomic_open(&op, op.publishes)) {                                                                        \
+                WRITE(bits, addr, old, (type)(result));                                                                     \
+                rf_atomic_updated(&op);                                                                                     \
+                break;                                                                                                      \
+            }                                                                                                               \
+        } while (!swap_##bits(addr, &old, (type)(result)));                                                                 \
+        if (op.publishes)                                                                                                   \
+            rf_atomic_settle(&op);                                                                                          \
+        else                                                                                                                \
+            rf_atomic_check(&op, true);                                                                                     \
+        return old;                                                                                                         \
     }
 
 /* If the value is as expected and the operation publishes, its history is written before it is tried: `told`. */
-#define COMPARE(bits, type)                                                                                                \
-    INLINE type compare_##bits(volatile type *addr, type expected, type value, int order, int failure, uintptr_t pc)       \
-    {                                                                                                                      \
-        struct rf_self *self = rf_atomic_self();                                                                           \
-        type old = expected;                                                                                               \
-        if (!self) {                                                                                                       \
-            swap_##bits(addr, &old, value);                                                                                \
-            return old;                                                                                                    \
-        }                                                                                                                  \
-        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, pc);                                        \
-        bool told = false, done = false;                                                                                   \
-        for (;;) {                                                                                                         \
-            old = read_##bits(addr);                                                                                       \
-            bool likely = old == expected;                                                                                 \
-            if (likely && op.publishes && !told) {                                                                         \
-                rf_atomic_check(&op, true);                                                                                \
-                told = true;                                                                                               \
-            }                                                                                                              \
-            if (rf_atomic_open(&op, likely && op.publishes)) {                                                             \
-                old = read_##bits(addr);                                                                                   \
-                if (old == expected && op.publishes && !told) {                                                            \
-                    rf_atomic_close(&op);                                                                                  \
-                    continue;                                                                                              \
-                }                                                                                                          \
-                old = expected;                                                                                            \
-                done = swap_##bits(addr, &old, value);                                                                     \
-                if (done)                                                                                                  \
-                    rf_atomic_updated(&op);                                                                                \
-                else                                                                                                       \
-                    rf_atomic_read(&op, rf_atomic_acquires(failure));                                                      \
-                break;                                                                                                     \
-            }                                                                                                              \
-            if (!likely)                                                                                                   \
-                break;                                                                                                     \
-            done = swap_##bits(addr, &old, value);                                                                         \
-            if (done)                                                                                                      \
-                break;                                                                                                     \
-        }                                                                                                                  \
-        if (told) {                                                                                                        \
-            rf_atomic_settle(&op);                                                                                         \
-        } else {                                                                                                           \
-            op.publishes = false;                                                                                          \
-            rf_atomic_check(&op, done);                                                                                    \
-        }                                                                                                                  \
-        return old;                                                                                                        \
+#define COMPARE(bits, type)                                                                                                 \
+    INLINE type compare_##bits(volatile type *addr, type expected, type value, int order, int failure, uintptr_t pc)        \
+    {                                                                                                                       \
+        struct rf_self *self = rf_atomic_self();                                                                            \
+        type old = expected;                                                                                                \
+        if (!self) {                                                                                                        \
+            swap_##bits(addr, &old, value);                                                                                 \
+            return old;                                                                                                     \
+        }                                                                                                                   \
+        struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, pc);                                         \
+        bool told = false, done = false;                                                                                    \
+        for (;;) {                                                                                                          \
+            old = read_##bits(addr);                                                                                        \
+            bool likely = old == expected;                                                                                  \
+            if (likely && op.publishes && !told) {                                                                          \
+                rf_atomic_check(&op, true);                                                                                 \
+                told = true;                                                                                                \
+            }                                                                                                               \
+            if (rf_atomic_open(&op, likely && op.publishes)) {                                                              \
+                old = read_##bits(addr);                                                                                    \
+                if (old == expected && op.publishes && !told) {                                                             \
+                    rf_atomic_close(&op);                                                                                   \
+                    continue;                                                                                               \
+                }                                                                                                           \
+                old = expected;                                                                                             \
+                done = swap_##bits(addr, &old, value);                                                                      \
+                if (done)                                                                                                   \
+                    rf_atomic_updated(&op);                                                                                 \
+                else                                                                                                        \
+                    rf_atomic_read(&op, rf_atomic_acquires(failure));                                                       \
+                break;                                                                                                      \
+            }                                                                                                               \
+            if (!likely)                                                                                                    \
+                break;                                                                                                      \
+            done = swap_##bits(addr, &old, value);                                                                          \
+            if (done)                                                                                                       \
+                break;                                                                                                      \
+        }                                                                                                                   \
+        if (told) {                                                                                                         \
+            rf_atomic_settle(&op);                                                                                          \
+        } else {                                                                                                            \
+            op.publishes = false;                                                                                           \
+            rf_atomic_check(&op, done);                                                                                     \
+        }                                                                                                                   \
+        return old;                                                                                                         \
     }
 
-#define COMPARE_SHAPES(bits, type)                                                                                         \
-    RF_EXPORT type __tsan_atomic##bits##_compare_exchange_val(volatile type *addr, type expected, type value, int order,   \
-                                                              int failure);                                                \
+#define COMPARE_SHAPES(bits, type)                                                                                          \
+    RF_EXPORT type __tsan_atomic##bits##_compare_exchange_val(volatile type *addr, type expected, type value, int order,    \
+                                                              int failure);                                                 \
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *addr, type expected, type value, int order, int failure) \
-    {                                                                                                                      \
-        return compare_##bits(addr, expected, value, order, failure, PC);                                                  \
-    }                                                                                                                      \
-    COMPARE_BY_POINTER(bits, type, strong)                                                                                 \
+    {                                                                                                                       \
+        return compare_##bits(addr, expected, value, order, failure, PC);                                                   \
+    }                                                                                                                       \
+    COMPARE_BY_POINTER(bits, type, strong)                                                                                  \
     COMPARE_BY_POINTER(bits, type, weak)
 
-#define COMPARE_BY_POINTER(bits, type, strength)                                                                           \
-    RF_EXPORT int __tsan_atomic##bits##_compare_exchange_##strength(volatile type *addr, type *expected, type value,       \
-                                                                    int order, int failure);                               \
-    int __tsan_atomic##bits##_compare_exchange_##strength(volatile type *addr, type *expected, type value, int order,      \
-                                                          int failure)                                                     \
-    {                                                                                                                      \
-        type wanted = *expected, old = compare_##bits(addr, wanted, value, order, failure, PC);                            \
-        if (old == wanted)                                                                                                 \
-            return 1;                                                                                                      \
-        *expected = old;                                                                                                   \
-        return 0;                                                                                                          \
+#define COMPARE_BY_POINTER(bits, type, strength)                                                                            \
+    RF_EXPORT int __tsan_atomic##bits##_compare_exchange_##strength(volatile type *addr, type *expected, type value,        \
+                                                                    int order, int failure);                                \
+    int __tsan_atomic##bits##_compare_exchange_##strength(volatile type *addr, type *expected, type value, int order,       \
+                                                          int failure)                                                      \
+    {                                                                                                                       \
+        type wanted = *expected, old = compare_##bits(addr, wanted, value, order, failure, PC);                             \
+        if (old == wanted)                                                                                                  \
+            return 1;                                                                                                       \
+        *expected = old;                                                                                                    \
+        return 0;                                                                                                           \
     }
 
 #define RF_SIZE(bits, type) LOAD(bits, type) STORE(bits, type) COMPARE(bits, type) COMPARE_SHAPES(bits, type)

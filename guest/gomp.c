@@ -76,19 +76,19 @@ static void region_end(struct region *region)
     rf_omp_team_end(region->master, region->team);
 }
 
-#define REGION(name, parameters, outside, inside)                    \
-    RF_INTERCEPT(void, name, parameters)                             \
-    {                                                                \
-        struct rf_scope scope = RF_ENTER(name);                      \
-        if (!scope.self || rf_gomp_off) {                            \
-            RF_REAL(name) outside;                                   \
-        } else {                                                     \
-            struct region region;                                    \
-            region_begin(&region, scope.self, function, data);       \
-            RF_REAL(name) inside;                                    \
-            region_end(&region);                                     \
-        }                                                            \
-        rf_leave(&scope);                                            \
+#define REGION(name, parameters, outside, inside)                                                                           \
+    RF_INTERCEPT(void, name, parameters)                                                                                    \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        if (!scope.self || rf_gomp_off) {                                                                                   \
+            RF_REAL(name) outside;                                                                                          \
+        } else {                                                                                                            \
+            struct region region;                                                                                           \
+            region_begin(&region, scope.self, function, data);                                                              \
+            RF_REAL(name) inside;                                                                                           \
+            region_end(&region);                                                                                            \
+        }                                                                                                                   \
+        rf_leave(&scope);                                                                                                   \
     }
 
 REGION(GOMP_parallel, (void (*function)(void *), void *data, unsigned threads, unsigned flags),
@@ -96,11 +96,11 @@ REGION(GOMP_parallel, (void (*function)(void *), void *data, unsigned threads, u
 REGION(GOMP_parallel_sections, (void (*function)(void *), void *data, unsigned threads, unsigned count, unsigned flags),
        (function, data, threads, count, flags), (run_region, &region, threads, count, flags))
 
-#define PARALLEL_LOOP(name)                                                                                                \
-    REGION(name,                                                                                                           \
-           (void (*function)(void *), void *data, unsigned threads, long start, long end, long step, long chunk,           \
-            unsigned flags),                                                                                               \
-           (function, data, threads, start, end, step, chunk, flags),                                                      \
+#define PARALLEL_LOOP(name)                                                                                                 \
+    REGION(name,                                                                                                            \
+           (void (*function)(void *), void *data, unsigned threads, long start, long end, long step, long chunk,            \
+            unsigned flags),                                                                                                \
+           (function, data, threads, start, end, step, chunk, flags),                                                       \
            (run_region, &region, threads, start, end, step, chunk, flags))
 PARALLEL_LOOP(GOMP_parallel_loop_static)
 PARALLEL_LOOP(GOMP_parallel_loop_dynamic)
@@ -108,7 +108,7 @@ PARALLEL_LOOP(GOMP_parallel_loop_guided)
 PARALLEL_LOOP(GOMP_parallel_loop_nonmonotonic_dynamic)
 PARALLEL_LOOP(GOMP_parallel_loop_nonmonotonic_guided)
 
-#define PARALLEL_LOOP_RUNTIME(name)                                                                                        \
+#define PARALLEL_LOOP_RUNTIME(name)                                                                                         \
     REGION(name, (void (*function)(void *), void *data, unsigned threads, long start, long end, long step, unsigned flags), \
            (function, data, threads, start, end, step, flags), (run_region, &region, threads, start, end, step, flags))
 PARALLEL_LOOP_RUNTIME(GOMP_parallel_loop_runtime)
@@ -133,22 +133,22 @@ RF_INTERCEPT(unsigned, GOMP_parallel_reductions, (void (*function)(void *), void
 }
 
 /* Barriers. */
-#define BARRIER(type, name, parameters, arguments, result, give_back) \
-    RF_INTERCEPT(type, name, parameters)                              \
-    {                                                                 \
-        struct rf_scope scope = RF_ENTER(name);                       \
-        struct rf_omp_task *task = rf_gomp_task(&scope);                   \
-        if (task) {                                                   \
-            rf_omp_arrive(task);                                      \
-            rf_gomp_begin(scope.self);                                \
-        }                                                             \
-        result RF_REAL(name) arguments;                               \
-        if (task) {                                                   \
-            rf_gomp_end(scope.self);                                  \
-            rf_omp_leave(task);                                       \
-        }                                                             \
-        rf_leave(&scope);                                             \
-        give_back;                                                    \
+#define BARRIER(type, name, parameters, arguments, result, give_back)                                                       \
+    RF_INTERCEPT(type, name, parameters)                                                                                    \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        struct rf_omp_task *task = rf_gomp_task(&scope);                                                                    \
+        if (task) {                                                                                                         \
+            rf_omp_arrive(task);                                                                                            \
+            rf_gomp_begin(scope.self);                                                                                      \
+        }                                                                                                                   \
+        result RF_REAL(name) arguments;                                                                                     \
+        if (task) {                                                                                                         \
+            rf_gomp_end(scope.self);                                                                                        \
+            rf_omp_leave(task);                                                                                             \
+        }                                                                                                                   \
+        rf_leave(&scope);                                                                                                   \
+        give_back;                                                                                                          \
     }
 
 BARRIER(void, GOMP_barrier, (void), (), , )
@@ -183,26 +183,26 @@ BARRIER(void, GOMP_single_copy_end, (void *data), (data), , )
 /* Mutual exclusion. */
 static char critical, atomic;
 
-#define LOCK(name, parameters, arguments, place)                \
-    RF_INTERCEPT(void, name, parameters)                        \
-    {                                                           \
-        struct rf_scope scope = RF_ENTER(name);                 \
-        bool told = scope.self && !rf_gomp_off;                 \
-        if (told)                                               \
-            rf_lock_wanted((uintptr_t)(place), 0, scope.pc);    \
-        RF_REAL(name) arguments;                                \
-        if (told)                                               \
-            rf_lock_acquired((uintptr_t)(place), 0, scope.pc);  \
-        rf_leave(&scope);                                       \
+#define LOCK(name, parameters, arguments, place)                                                                            \
+    RF_INTERCEPT(void, name, parameters)                                                                                    \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        bool told = scope.self && !rf_gomp_off;                                                                             \
+        if (told)                                                                                                           \
+            rf_lock_wanted((uintptr_t)(place), 0, scope.pc);                                                                \
+        RF_REAL(name) arguments;                                                                                            \
+        if (told)                                                                                                           \
+            rf_lock_acquired((uintptr_t)(place), 0, scope.pc);                                                              \
+        rf_leave(&scope);                                                                                                   \
     }
-#define UNLOCK(name, parameters, arguments, place)              \
-    RF_INTERCEPT(void, name, parameters)                        \
-    {                                                           \
-        struct rf_scope scope = RF_ENTER(name);                 \
-        if (scope.self && !rf_gomp_off)                         \
-            rf_lock_released((uintptr_t)(place), 0, scope.pc);  \
-        RF_REAL(name) arguments;                                \
-        rf_leave(&scope);                                       \
+#define UNLOCK(name, parameters, arguments, place)                                                                          \
+    RF_INTERCEPT(void, name, parameters)                                                                                    \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        if (scope.self && !rf_gomp_off)                                                                                     \
+            rf_lock_released((uintptr_t)(place), 0, scope.pc);                                                              \
+        RF_REAL(name) arguments;                                                                                            \
+        rf_leave(&scope);                                                                                                   \
     }
 
 LOCK(GOMP_critical_start, (void), (), &critical)
@@ -237,31 +237,32 @@ static uintptr_t iteration(unsigned long long outermost)
     return (uintptr_t)&rf_gomp_current->team->across[outermost % sizeof rf_gomp_current->team->across];
 }
 
-#define POST(name, type)                                                 \
-    RF_INTERCEPT(void, name, (type * counts))                            \
-    {                                                                    \
-        struct rf_scope scope = RF_ENTER(name);                          \
-        if (rf_gomp_task(&scope))                                             \
-            rf_release(iteration((unsigned long long)*counts), RF_O_USER); \
-        RF_REAL(name)(counts);                                           \
-        rf_leave(&scope);                                                \
+#define POST(name, type)                                                                                                    \
+    RF_INTERCEPT(void, name, (type * counts))                                                                               \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        if (rf_gomp_task(&scope))                                                                                           \
+            rf_release(iteration((unsigned long long)*counts), RF_O_USER);                                                  \
+        RF_REAL(name)(counts);                                                                                              \
+        rf_leave(&scope);                                                                                                   \
     }
 
 /* How many counters follow only libgomp knows; nobody nests more loops than this. */
-#define WAIT(name, type)                                                                                                   \
-    RF_INTERCEPT(void, name, (type first, ...))                                                                            \
-    {                                                                                                                      \
-        type c[15];                                                                                                        \
-        va_list list;                                                                                                      \
-        va_start(list, first);                                                                                             \
-        for (unsigned i = 0; i < sizeof c / sizeof *c; i++)                                                                \
-            c[i] = va_arg(list, type);                                                                                     \
-        va_end(list);                                                                                                      \
-        struct rf_scope scope = RF_ENTER(name);                                                                            \
-        RF_REAL(name)(first, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13], c[14]); \
-        if (rf_gomp_task(&scope))                                                                                               \
-            rf_acquire(iteration((unsigned long long)first), RF_O_USER);                                                   \
-        rf_leave(&scope);                                                                                                  \
+#define WAIT(name, type)                                                                                                    \
+    RF_INTERCEPT(void, name, (type first, ...))                                                                             \
+    {                                                                                                                       \
+        type c[15];                                                                                                         \
+        va_list list;                                                                                                       \
+        va_start(list, first);                                                                                              \
+        for (unsigned i = 0; i < sizeof c / sizeof *c; i++)                                                                 \
+            c[i] = va_arg(list, type);                                                                                      \
+        va_end(list);                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        RF_REAL(name)                                                                                                       \
+        (first, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13], c[14]);             \
+        if (rf_gomp_task(&scope))                                                                                           \
+            rf_acquire(iteration((unsigned long long)first), RF_O_USER);                                                    \
+        rf_leave(&scope);                                                                                                   \
     }
 
 POST(GOMP_doacross_post, long)

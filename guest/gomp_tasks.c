@@ -86,8 +86,8 @@ static void each_dependence(void **depend, void (*f)(struct rf_self *, struct rf
 }
 
 RF_INTERCEPT(void, GOMP_task,
-             (function_of_task * function, void *data, copy_of_args *copy, long size, long align, bool deferred, unsigned flags,
-              void **depend, int priority, void *detach))
+             (function_of_task * function, void *data, copy_of_args *copy, long size, long align, bool deferred,
+              unsigned flags, void **depend, int priority, void *detach))
 {
     struct rf_scope scope = RF_ENTER(GOMP_task);
     struct rf_omp_task *parent = rf_gomp_task(&scope);
@@ -146,52 +146,57 @@ static void run_loop(void *data)
     run(handle->task, handle->function, handle->args);
 }
 
-#define TASKLOOP(name, type)                                                                                               \
-    RF_INTERCEPT(void, name,                                                                                               \
-                 (function_of_task * function, void *data, copy_of_args *copy, long size, long align, unsigned flags,      \
-                  unsigned long tasks, int priority, type start, type end, type step))                                     \
-    {                                                                                                                      \
-        struct rf_scope scope = RF_ENTER(name);                                                                            \
-        struct rf_omp_task *parent = rf_gomp_task(&scope);                                                                 \
-        if (!parent) {                                                                                                     \
-            RF_REAL(name)(function, data, copy, size, align, flags, tasks, priority, start, end, step);                    \
-            rf_leave(&scope);                                                                                              \
-            return;                                                                                                        \
-        }                                                                                                                  \
-        struct loop_handle handle = { .function = function, .copy = copy, .data = data, .size = (size_t)size,              \
-                                      .align = align > 0 ? (size_t)align : 1, .parent = parent };                          \
-        if (size >= (long)(3 * sizeof(uint64_t)))                                                                          \
-            memcpy(&handle.reductions, (char *)data + 2 * sizeof(uint64_t), sizeof handle.reductions);                     \
-        if (!(flags & FLAG_NOGROUP))                                                                                       \
-            rf_omp_group_begin(scope.self, parent);                                                                        \
-        rf_gomp_begin(scope.self);                                                                                  \
-        RF_REAL(name)(run_loop, &handle, copy_loop, sizeof handle, _Alignof(struct loop_handle), flags, tasks, priority,   \
-                      start, end, step);                                                                                   \
-        rf_gomp_end(scope.self);                                                                                 \
-        if (!(flags & FLAG_NOGROUP))                                                                                       \
-            rf_omp_group_end(scope.self, parent);                                                                          \
-        rf_leave(&scope);                                                                                                  \
+#define TASKLOOP(name, type)                                                                                                \
+    RF_INTERCEPT(void, name,                                                                                                \
+                 (function_of_task * function, void *data, copy_of_args *copy, long size, long align, unsigned flags,       \
+                  unsigned long tasks, int priority, type start, type end, type step))                                      \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        struct rf_omp_task *parent = rf_gomp_task(&scope);                                                                  \
+        if (!parent) {                                                                                                      \
+            RF_REAL(name)(function, data, copy, size, align, flags, tasks, priority, start, end, step);                     \
+            rf_leave(&scope);                                                                                               \
+            return;                                                                                                         \
+        }                                                                                                                   \
+        struct loop_handle handle = { .function = function,                                                                 \
+                                      .copy = copy,                                                                         \
+                                      .data = data,                                                                         \
+                                      .size = (size_t)size,                                                                 \
+                                      .align = align > 0 ? (size_t)align : 1,                                               \
+                                      .parent = parent };                                                                   \
+        if (size >= (long)(3 * sizeof(uint64_t)))                                                                           \
+            memcpy(&handle.reductions, (char *)data + 2 * sizeof(uint64_t), sizeof handle.reductions);                      \
+        if (!(flags & FLAG_NOGROUP))                                                                                        \
+            rf_omp_group_begin(scope.self, parent);                                                                         \
+        rf_gomp_begin(scope.self);                                                                                          \
+        RF_REAL(name)                                                                                                       \
+        (run_loop, &handle, copy_loop, sizeof handle, _Alignof(struct loop_handle), flags, tasks, priority, start, end,     \
+         step);                                                                                                             \
+        rf_gomp_end(scope.self);                                                                                            \
+        if (!(flags & FLAG_NOGROUP))                                                                                        \
+            rf_omp_group_end(scope.self, parent);                                                                           \
+        rf_leave(&scope);                                                                                                   \
     }
 
 TASKLOOP(GOMP_taskloop, long)
 TASKLOOP(GOMP_taskloop_ull, unsigned long long)
 
 /* Waiting for tasks, and what comes after it. */
-#define TASK_POINT(name, parameters, arguments, before, after) \
-    RF_INTERCEPT(void, name, parameters)                       \
-    {                                                          \
-        struct rf_scope scope = RF_ENTER(name);                \
-        struct rf_omp_task *task = rf_gomp_task(&scope);       \
-        if (task) {                                            \
-            before;                                            \
-            rf_gomp_begin(scope.self);                  \
-        }                                                      \
-        RF_REAL(name) arguments;                               \
-        if (task) {                                            \
-            rf_gomp_end(scope.self);                 \
-            after;                                             \
-        }                                                      \
-        rf_leave(&scope);                                      \
+#define TASK_POINT(name, parameters, arguments, before, after)                                                              \
+    RF_INTERCEPT(void, name, parameters)                                                                                    \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(name);                                                                             \
+        struct rf_omp_task *task = rf_gomp_task(&scope);                                                                    \
+        if (task) {                                                                                                         \
+            before;                                                                                                         \
+            rf_gomp_begin(scope.self);                                                                                      \
+        }                                                                                                                   \
+        RF_REAL(name) arguments;                                                                                            \
+        if (task) {                                                                                                         \
+            rf_gomp_end(scope.self);                                                                                        \
+            after;                                                                                                          \
+        }                                                                                                                   \
+        rf_leave(&scope);                                                                                                   \
     }
 
 TASK_POINT(GOMP_taskwait, (void), (), , rf_omp_taskwait(task))
@@ -211,49 +216,49 @@ RF_INTERCEPT(void, omp_fulfill_event, (void *event))
 }
 
 /* The locks of omp.h. A nestable one counts. */
-#define LOCKS(kind, flags)                                                                         \
-    RF_INTERCEPT(void, omp_init_##kind, (void *lock))                                              \
-    {                                                                                              \
-        struct rf_scope scope = RF_ENTER(omp_init_##kind);                                         \
-        if (scope.self && !rf_gomp_off)                                                            \
-            rf_lock_created((uintptr_t)lock, flags, scope.pc);                                     \
-        RF_REAL(omp_init_##kind)(lock);                                                            \
-        rf_leave(&scope);                                                                          \
-    }                                                                                              \
-    RF_INTERCEPT(void, omp_destroy_##kind, (void *lock))                                           \
-    {                                                                                              \
-        struct rf_scope scope = RF_ENTER(omp_destroy_##kind);                                      \
-        if (scope.self && !rf_gomp_off)                                                            \
-            rf_lock_destroyed((uintptr_t)lock, scope.pc);                                          \
-        RF_REAL(omp_destroy_##kind)(lock);                                                         \
-        rf_leave(&scope);                                                                          \
-    }                                                                                              \
-    RF_INTERCEPT(void, omp_set_##kind, (void *lock))                                               \
-    {                                                                                              \
-        struct rf_scope scope = RF_ENTER(omp_set_##kind);                                          \
-        if (scope.self && !rf_gomp_off)                                                            \
-            rf_lock_wanted((uintptr_t)lock, flags, scope.pc);                                      \
-        RF_REAL(omp_set_##kind)(lock);                                                             \
-        if (scope.self && !rf_gomp_off)                                                            \
-            rf_lock_acquired((uintptr_t)lock, flags, scope.pc);                                    \
-        rf_leave(&scope);                                                                          \
-    }                                                                                              \
-    RF_INTERCEPT(void, omp_unset_##kind, (void *lock))                                             \
-    {                                                                                              \
-        struct rf_scope scope = RF_ENTER(omp_unset_##kind);                                        \
-        if (scope.self && !rf_gomp_off)                                                            \
-            rf_lock_released((uintptr_t)lock, flags, scope.pc);                                    \
-        RF_REAL(omp_unset_##kind)(lock);                                                           \
-        rf_leave(&scope);                                                                          \
-    }                                                                                              \
-    RF_INTERCEPT(int, omp_test_##kind, (void *lock))                                               \
-    {                                                                                              \
-        struct rf_scope scope = RF_ENTER(omp_test_##kind);                                         \
-        int taken = RF_REAL(omp_test_##kind)(lock);                                                \
-        if (taken && scope.self && !rf_gomp_off)                                                   \
-            rf_lock_acquired((uintptr_t)lock, flags | RF_L_TRY, scope.pc);                         \
-        rf_leave(&scope);                                                                          \
-        return taken;                                                                              \
+#define LOCKS(kind, flags)                                                                                                  \
+    RF_INTERCEPT(void, omp_init_##kind, (void *lock))                                                                       \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(omp_init_##kind);                                                                  \
+        if (scope.self && !rf_gomp_off)                                                                                     \
+            rf_lock_created((uintptr_t)lock, flags, scope.pc);                                                              \
+        RF_REAL(omp_init_##kind)(lock);                                                                                     \
+        rf_leave(&scope);                                                                                                   \
+    }                                                                                                                       \
+    RF_INTERCEPT(void, omp_destroy_##kind, (void *lock))                                                                    \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(omp_destroy_##kind);                                                               \
+        if (scope.self && !rf_gomp_off)                                                                                     \
+            rf_lock_destroyed((uintptr_t)lock, scope.pc);                                                                   \
+        RF_REAL(omp_destroy_##kind)(lock);                                                                                  \
+        rf_leave(&scope);                                                                                                   \
+    }                                                                                                                       \
+    RF_INTERCEPT(void, omp_set_##kind, (void *lock))                                                                        \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(omp_set_##kind);                                                                   \
+        if (scope.self && !rf_gomp_off)                                                                                     \
+            rf_lock_wanted((uintptr_t)lock, flags, scope.pc);                                                               \
+        RF_REAL(omp_set_##kind)(lock);                                                                                      \
+        if (scope.self && !rf_gomp_off)                                                                                     \
+            rf_lock_acquired((uintptr_t)lock, flags, scope.pc);                                                             \
+        rf_leave(&scope);                                                                                                   \
+    }                                                                                                                       \
+    RF_INTERCEPT(void, omp_unset_##kind, (void *lock))                                                                      \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(omp_unset_##kind);                                                                 \
+        if (scope.self && !rf_gomp_off)                                                                                     \
+            rf_lock_released((uintptr_t)lock, flags, scope.pc);                                                             \
+        RF_REAL(omp_unset_##kind)(lock);                                                                                    \
+        rf_leave(&scope);                                                                                                   \
+    }                                                                                                                       \
+    RF_INTERCEPT(int, omp_test_##kind, (void *lock))                                                                        \
+    {                                                                                                                       \
+        struct rf_scope scope = RF_ENTER(omp_test_##kind);                                                                  \
+        int taken = RF_REAL(omp_test_##kind)(lock);                                                                         \
+        if (taken && scope.self && !rf_gomp_off)                                                                            \
+            rf_lock_acquired((uintptr_t)lock, flags | RF_L_TRY, scope.pc);                                                  \
+        rf_leave(&scope);                                                                                                   \
+        return taken;                                                                                                       \
     }
 
 LOCKS(lock, 0)

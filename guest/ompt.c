@@ -71,7 +71,8 @@ struct start_tool_result {
     union word data;
 };
 
-static void parallel_begin(union word *task, const void *frame, union word *region, unsigned threads, int flags, const void *pc)
+static void parallel_begin(union word *task, const void *frame, union word *region, unsigned threads, int flags,
+                           const void *pc)
 {
     (void)task, (void)frame, (void)threads, (void)flags, (void)pc;
     struct rf_self *self = rf_atomic_self();
@@ -174,7 +175,7 @@ static void task_schedule(union word *prior, int status, union word *next)
     }
     if (status == EARLY_FULFILLED || status == LATE_FULFILLED)
         rf_omp_fulfilled();
-    if (new && new->parent)
+    if (new &&new->parent)
         rf_omp_task_begin(new); /* one that goes on after a break hears nothing new */
 }
 
@@ -358,12 +359,12 @@ static int initialize(lookup_function *lookup, int device, union word *data)
         int which;
         any_function *function;
     } callbacks[] = {
-        { PARALLEL_BEGIN, (any_function *)parallel_begin }, { PARALLEL_END, (any_function *)parallel_end },
-        { TASK_CREATE, (any_function *)task_create },       { TASK_SCHEDULE, (any_function *)task_schedule },
-        { IMPLICIT_TASK, (any_function *)implicit_task },   { DEPENDENCES, (any_function *)dependences },
-        { SYNC_REGION, (any_function *)sync_region },       { REDUCTION, (any_function *)reduction },
-        { MUTEX_ACQUIRE, (any_function *)mutex_acquire },   { MUTEX_ACQUIRED, (any_function *)mutex_acquired },
-        { MUTEX_RELEASED, (any_function *)mutex_released }, { LOCK_DESTROY, (any_function *)lock_destroy },
+        { PARALLEL_BEGIN, (any_function *)parallel_begin },     { PARALLEL_END, (any_function *)parallel_end },
+        { TASK_CREATE, (any_function *)task_create },           { TASK_SCHEDULE, (any_function *)task_schedule },
+        { IMPLICIT_TASK, (any_function *)implicit_task },       { DEPENDENCES, (any_function *)dependences },
+        { SYNC_REGION, (any_function *)sync_region },           { REDUCTION, (any_function *)reduction },
+        { MUTEX_ACQUIRE, (any_function *)mutex_acquire },       { MUTEX_ACQUIRED, (any_function *)mutex_acquired },
+        { MUTEX_RELEASED, (any_function *)mutex_released },     { LOCK_DESTROY, (any_function *)lock_destroy },
         { SYNC_REGION_WAIT, (any_function *)sync_region_wait },
     };
     for (unsigned i = 0; i < sizeof callbacks / sizeof *callbacks; i++)

@@ -39,11 +39,11 @@ struct rf_omp_use {
 #define RF_OMP_PLACES 64u
 
 struct rf_omp_task {
-    uint32_t references;         /* atomic: itself, and its children */
-    uint32_t round;              /* how many barriers were passed; of an explicit task: when it was created. Its thread's */
+    uint32_t references; /* atomic: itself, and its children */
+    uint32_t round;      /* how many barriers were passed; of an explicit task: when it was created. Its thread's */
     struct rf_omp_team *team;
-    struct rf_omp_task *parent;  /* NULL: an implicit task */
-    struct rf_omp_group *group;  /* the innermost one; the task's own thread changes it */
+    struct rf_omp_task *parent; /* NULL: an implicit task */
+    struct rf_omp_group *group; /* the innermost one; the task's own thread changes it */
     char start, children;
     struct rf_omp_place **places; /* RF_OMP_PLACES chains, for its children; only its own thread looks for one */
     struct rf_omp_use *uses;      /* its own */
@@ -62,10 +62,10 @@ void rf_omp_task_drop(struct rf_self *self, struct rf_omp_task *task);
 void rf_omp_depends(struct rf_self *self, struct rf_omp_task *task, uintptr_t addr, enum rf_omp_depend kind);
 
 /* What happens. */
-void rf_omp_fork(struct rf_omp_team *team);       /* by who begins the region */
-void rf_omp_member(struct rf_omp_team *team);     /* by each thread of it */
+void rf_omp_fork(struct rf_omp_team *team);   /* by who begins the region */
+void rf_omp_member(struct rf_omp_team *team); /* by each thread of it */
 void rf_omp_member_end(struct rf_omp_team *team);
-void rf_omp_join(struct rf_omp_team *team);       /* by who goes on after it */
+void rf_omp_join(struct rf_omp_team *team);         /* by who goes on after it */
 void rf_omp_arrive(const struct rf_omp_task *task); /* a barrier */
 void rf_omp_leave(struct rf_omp_task *task);
 void rf_omp_task_created(struct rf_omp_task *task);
