@@ -19,11 +19,9 @@
 static inline __attribute__((always_inline)) bool fresh(uintptr_t addr, size_t size, bool write)
 {
     uint64_t base = rf_hot.base, span = rf_hot.span;
-    if (!span || size > FRESH_MOST)
+    if (!span || size - 1 >= FRESH_MOST)
         return !size;
     const uint64_t *word = rf_word(addr), *last = rf_word(addr + size - 1);
-    if (__builtin_expect(!size, 0))
-        return true;
     for (; word <= last; word++) {
         uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
         if ((now >> 28) - base >= span || (write && !(now >> 27 & 1)))
@@ -75,33 +73,32 @@ static inline __attribute__((always_inline)) void *do_copy(void *to, const void 
     return to;
 }
 
-#define CHECK_COPY(name, to, from, size)                                             \
-    if (__builtin_expect(!fresh((uintptr_t)(from), size, false) || !fresh((uintptr_t)(to), size, true), 0)) { \
-        struct rf_scope scope = RF_ENTER(name);                                       \
-        if (scope.self) {                                                              \
-            R(from, size);                                                              \
-            W(to, size);                                                                 \
-            rf_leave(&scope);                                                             \
-        }                                                                                  \
-    }
+/* The long way is apart, so that the quick one needs no frame. `cfa` is the caller's stack pointer. */
+static __attribute__((noinline)) void look(uintptr_t pc, uintptr_t caller, char *cfa, const void *from, size_t read, const void *to,
+                                           size_t written)
+{
+    struct rf_scope scope = rf_enter(pc, caller, cfa - 2 * sizeof(void *));
+    if (!scope.self)
+        return;
+    R(from, read);
+    W(to, written);
+    rf_leave(&scope);
+}
 
-#define CHECK_FILL(name, to, size)                                   \
-    if (__builtin_expect(!fresh((uintptr_t)(to), size, true), 0)) {  \
-        struct rf_scope scope = RF_ENTER(name);                      \
-        if (scope.self) {                                            \
-            W(to, size);                                             \
-            rf_leave(&scope);                                        \
-        }                                                            \
-    }
+#define LOOK(name, from, read, to, written)                                                                                  \
+    look((uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_dwarf_cfa(), from, read, to, written)
 
-#define CHECK_READ(name, from, size)                                   \
-    if (__builtin_expect(!fresh((uintptr_t)(from), size, false), 0)) { \
-        struct rf_scope scope = RF_ENTER(name);                        \
-        if (scope.self) {                                              \
-            R(from, size);                                             \
-            rf_leave(&scope);                                          \
-        }                                                              \
-    }
+#define CHECK_COPY(name, to, from, size)                                                                     \
+    if (__builtin_expect(!fresh((uintptr_t)(from), size, false) || !fresh((uintptr_t)(to), size, true), 0)) \
+        LOOK(name, from, size, to, size);
+
+#define CHECK_FILL(name, to, size)                                \
+    if (__builtin_expect(!fresh((uintptr_t)(to), size, true), 0)) \
+        LOOK(name, NULL, 0, to, size);
+
+#define CHECK_READ(name, from, size)                                 \
+    if (__builtin_expect(!fresh((uintptr_t)(from), size, false), 0)) \
+        LOOK(name, from, size, NULL, 0);
 
 RF_INTERCEPT(void *, memcpy, (void *to, const void *from, size_t size))
 {
@@ -342,12 +339,7 @@ static inline __attribute__((always_inline)) size_t copied(const char *from, siz
     RF_INTERCEPT(char *, name, parameters)                          \
     {                                                               \
         size_t read = copied(from, size);                           \
-        struct rf_scope scope = RF_ENTER(real_name);                \
-        if (scope.self) {                                           \
-            R(from, read);                                          \
-            W(to, size);                                            \
-            rf_leave(&scope);                                       \
-        }                                                           \
+        LOOK(real_name, from, read, to, size);                      \
         return RF_REAL(name) arguments;                             \
     }
 STRING_COPY_N(strncpy, strncpy, (char *to, const char *from, size_t size), (to, from, size))
