@@ -24,6 +24,7 @@
 #include "cli/cli.h"
 #include "cli/places.h"
 #include "cli/program.h"
+#include "cli/run_options.h"
 
 static bool failed;
 
@@ -83,7 +84,9 @@ static void addresses(void)
     if (*first_line("/proc/sys/vm/mmap_rnd_bits", text, sizeof text))
         line("ok", "entropy", "%s bits of mappings are random; any number will do", text);
     int persona = personality(0xffffffff);
-    if (persona < 0)
+    if (persona > 0 && (persona & ADDR_COMPAT_LAYOUT))
+        line("note", "personality", "0x%x, the old layout of addresses, in which the runtime has no room; `redflag run` changes it", (unsigned)persona);
+    else if (persona < 0)
         line("ok", "personality", "refused (%s); it is not needed", strerror(errno));
     else
         line("ok", "personality", "0x%x; it is not changed", (unsigned)persona);
@@ -106,7 +109,8 @@ static void memory(void)
         line("ok", "address limit", "none");
     getrlimit(RLIMIT_STACK, &limit);
     if (limit.rlim_cur == RLIM_INFINITY)
-        line("note", "stack limit", "none: the kernel puts mappings elsewhere then, and the runtime copes");
+        line("note", "stack limit", "none: the kernel puts libraries where the runtime must be; `redflag run` sets %lu MiB, elsewhere use ulimit -s",
+             RF_STACK_LIMIT >> 20);
     else
         line("ok", "stack limit", "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
     if (*first_line("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text))
@@ -144,6 +148,9 @@ static void planes(void)
 {
     const size_t size = (size_t)1 << 46;
     void *wanted = (void *)0x100000000000;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY)
+        return; /* the layout here is not the one of a run */
     void *got = mmap(wanted, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == MAP_FAILED || got != wanted)
         line("note", "reservation", "64 TiB of addresses are refused (%s): pages are mapped when they are touched, which is slower",

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -42,6 +44,19 @@ static void put_first(const char *variable, const char *directory)
     sprintf(list, "%s%s%s", directory, old && *old ? ":" : "", old && *old ? old : "");
     setenv(variable, list, 1);
     free(list);
+}
+
+/* Without a limit on the stack, or with the old layout of addresses, the kernel puts libraries where the runtime's histories must be. */
+static void mend_layout(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY) {
+        limit.rlim_cur = RF_STACK_LIMIT;
+        setrlimit(RLIMIT_STACK, &limit);
+    }
+    int persona = personality(0xffffffff);
+    if (persona > 0 && (persona & ADDR_COMPAT_LAYOUT))
+        personality((unsigned long)persona & ~(unsigned long)ADDR_COMPAT_LAYOUT);
 }
 
 int rf_cli_run(int argc, char **argv)
@@ -96,10 +111,12 @@ int rf_cli_run(int argc, char **argv)
         fprintf(stderr, WHO ": %s: %s\n", path, reason);
         return RF_EXIT_USAGE;
     }
-    if (preload)
+    /* With an instrumented library of a program that is not itself, the loader puts the runtime behind libc: too late for its calls. */
+    if (preload || (!force && program.kind == RF_PROGRAM_ELF && !*program.needs_tsan && !program.needs_ours))
         put_first("LD_PRELOAD", places.library);
     if (text.text)
         setenv("REDFLAG_OPTIONS", text.text, 1);
+    mend_layout();
     execvp(argv[i], argv + i);
     fprintf(stderr, WHO ": %s: %s\n", path, strerror(errno));
     return errno == ENOENT ? NOT_FOUND : CANNOT_EXECUTE;

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What `redflag run` gives to a program that has no limit on its stack. */
+#define RF_STACK_LIMIT (256ul << 20)
+
 struct rf_run_text {
     char *text; /* NAME=VALUE:NAME=VALUE, quoted where it must be; NULL: none yet. The caller frees it */
     size_t length;
