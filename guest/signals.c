@@ -208,6 +208,8 @@ static void arrive(int sig, siginfo_t *info, void *context)
             as_default(sig, info);
         return;
     }
+    if (guarded(sig) && actions[sig].flags & SA_RESETHAND)
+        __atomic_store_n(&actions[sig].instead, (uintptr_t)SIG_DFL, __ATOMIC_RELEASE);
     struct rf_self *self = rf_started ? rf_hot.self : NULL;
     if (self && !fault && (self->busy || self->inside) && keep(self, sig, info, context))
         return;
@@ -285,8 +287,8 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old)
         if (function || guarded(sig)) {
             ours.sa_sigaction = arrive;
             ours.sa_flags |= SA_SIGINFO;
-            if (guarded(sig) && !function)
-                ours.sa_flags &= ~SA_RESETHAND;
+            if (guarded(sig)) /* a signal may interrupt the mending of a fault, and its handler may fault again */
+                ours.sa_flags = (ours.sa_flags & ~SA_RESETHAND) | SA_NODEFER;
             if (on_fault)
                 *bits(&ours.sa_mask) &= ~GUARDED;
         }
@@ -296,7 +298,8 @@ static int install(int sig, const struct sigaction *act, struct sigaction *old)
         *now = was;
     } else if (old) {
         if (before.sa_sigaction == arrive) {
-            before.sa_flags = (before.sa_flags & ~SA_SIGINFO) | (was.flags & SA_SIGINFO);
+            const int changed = SA_SIGINFO | (guarded(sig) ? SA_NODEFER | SA_RESETHAND : 0);
+            before.sa_flags = (before.sa_flags & ~changed) | (was.flags & changed);
             before.sa_sigaction = (handler_fn *)(was.instead == UINTPTR_MAX ? was.handler : was.instead);
         }
         *old = before;
