@@ -128,17 +128,16 @@ static void stencil(void)
     for (int step = 0; step < 16; step++) {
         uint64_t from = grids[step % 2], to = grids[1 - step % 2], band = n / THREADS;
         for (uint64_t line = 0; line < band; line++)
-            for (uint64_t x = 1; x + 1 < n; x++)
-                for (uint32_t t = 0; t < THREADS; t++) {
-                    uint64_t y = t * band + line;
-                    if (y == 0 || y == n - 1)
-                        continue;
+            for (uint32_t t = 0; t < THREADS; t++) {
+                uint64_t y = t * band + line;
+                for (uint64_t x = 1; y && y < n - 1 && x < n - 1; x++) {
                     rd(t, from + ((y - 1) * n + x) * 4, 4);
                     rd(t, from + (y * n + x - 1) * 4, 4);
                     rd(t, from + (y * n + x + 1) * 4, 4);
                     rd(t, from + ((y + 1) * n + x) * 4, 4);
                     wr(t, to + (y * n + x) * 4, 4);
                 }
+            }
         barrier();
     }
     join_all();

@@ -29,10 +29,10 @@ void rf_set_clock(struct rf_radish *radish, struct rf_metadata *line, uint8_t *c
 
 static void link_line(struct rf_radish *radish, struct rf_metadata *line)
 {
-    uint64_t *first = rf_map_at(&radish->lines, line->number);
     struct rf_context *context = context_of(radish, line->slot);
-    line->next = (struct rf_metadata *)(uintptr_t)*first;
-    *first = (uint64_t)(uintptr_t)line;
+    radish->lines = rf_grow(radish->memory, radish->lines, &radish->line_cap, (size_t)line->number + 1, sizeof line);
+    line->next = radish->lines[line->number];
+    radish->lines[line->number] = line;
     context->lines = rf_grow(radish->memory, context->lines, &context->cap, context->count + 1, sizeof line);
     context->used = rf_grow(radish->memory, context->used, &context->used_cap, context->count + 1, sizeof *context->used);
     context->lines[context->count] = line;
@@ -42,17 +42,10 @@ static void link_line(struct rf_radish *radish, struct rf_metadata *line)
 
 static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
 {
-    uint64_t *first = rf_map_find(&radish->lines, line->number);
-    if ((struct rf_metadata *)(uintptr_t)*first == line) {
-        *first = (uint64_t)(uintptr_t)line->next;
-        if (!line->next)
-            rf_map_remove(&radish->lines, line->number);
-    } else {
-        struct rf_metadata *before = (struct rf_metadata *)(uintptr_t)*first;
-        while (before->next != line)
-            before = before->next;
-        before->next = line->next;
-    }
+    struct rf_metadata **place = &radish->lines[line->number];
+    while (*place != line)
+        place = &(*place)->next;
+    *place = line->next;
     struct rf_context *context = radish->contexts[line->slot];
     struct rf_metadata *last = context->lines[--context->count];
     context->lines[line->place] = last;
@@ -583,13 +576,11 @@ void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, ui
     radish->times = times;
     radish->cells = (uint32_t)config->line_bytes / 2;
     radish->clock_limit = 1u << config->clock_bits;
-    rf_map_init(&radish->lines, memory);
     rf_machine_init(&radish->machine, config, broken);
     radish->machine.exclusive = on_exclusive;
     radish->machine.shared = on_shared;
     radish->machine.evicted = on_evicted;
     radish->machine.context = radish;
-    rf_software_init(radish);
 }
 
 void rf_radish_free(struct rf_radish *radish)

@@ -100,7 +100,8 @@ struct rf_radish {
     struct rf_radish_core cores[RF_MAX_CORES];
     struct rf_context **contexts; /* by slot */
     uint32_t context_cap;
-    struct rf_map lines; /* number -> the first struct rf_metadata * */
+    struct rf_metadata **lines; /* by number: the first. Frames are given in order, so numbers are dense */
+    uint32_t line_cap;
     uint32_t cells, clock_limit;
     uint32_t generation;
     uint64_t *times; /* of the cores */
@@ -155,8 +156,7 @@ static inline uint8_t *rf_statuses(const struct rf_radish *radish, struct rf_met
 
 static inline struct rf_metadata *rf_lines_of(const struct rf_radish *radish, uint64_t number)
 {
-    uint64_t *place = rf_map_find(&radish->lines, number);
-    return place ? (struct rf_metadata *)(uintptr_t)*place : NULL;
+    return number < radish->line_cap ? radish->lines[number] : NULL;
 }
 
 /* 9. */

@@ -3,28 +3,23 @@
 
 #include "hardware/radish.h"
 
-void rf_software_init(struct rf_radish *radish)
-{
-    rf_map_init(&radish->software.records, radish->memory);
-}
-
 /* ---- the variable map ---- */
 
 struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number)
 {
-    uint64_t *place = rf_map_find(&radish->software.records, number);
-    return place ? (struct rf_record *)(uintptr_t)*place : NULL;
+    return number < radish->software.record_cap ? radish->software.records[number] : NULL;
 }
 
 struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number)
 {
-    uint64_t *place = rf_map_at(&radish->software.records, number);
-    if (!*place) {
-        struct rf_record *record = rf_alloc(radish->memory, sizeof *record);
-        record->place = radish->software.places++;
-        *place = (uint64_t)(uintptr_t)record;
+    struct rf_software *software = &radish->software;
+    software->records =
+        rf_grow(radish->memory, software->records, &software->record_cap, (size_t)number + 1, sizeof *software->records);
+    if (!software->records[number]) {
+        software->records[number] = rf_alloc(radish->memory, sizeof **software->records);
+        software->records[number]->place = software->places++;
     }
-    return (struct rf_record *)(uintptr_t)*place;
+    return software->records[number];
 }
 
 struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot)

@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "core/map.h"
+#include "core/memory.h"
 
 struct rf_radish;
 struct rf_metadata;
@@ -46,7 +46,8 @@ struct rf_evicted {
 };
 
 struct rf_software {
-    struct rf_map records; /* number -> struct rf_record * */
+    struct rf_record **records; /* by number */
+    uint32_t record_cap;
     struct rf_evicted *first, *last;
     uint32_t waiting;
     uint64_t places; /* given to histories and records */
@@ -55,8 +56,6 @@ struct rf_software {
 
 /* Its physical memory begins at this line; nothing there has metadata. */
 #define RF_SOFTWARE_LINES (UINT64_C(1) << 34)
-
-void rf_software_init(struct rf_radish *radish);
 
 /* From hardware: a line with clocks has left the caches. */
 void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line);
