@@ -1,5 +1,5 @@
 #!/bin/sh
-# make install: the tree is complete, a program built with pkg-config reads a trace, DESTDIR is not remembered, and uninstall
+# make install: the tree is complete, a program built with it finds its race, one built with pkg-config reads a trace, DESTDIR is not remembered, and uninstall
 # leaves nothing behind. REDFLAG names the command inside the build directory to install from.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -16,10 +16,25 @@ fail() {
 prefix=$scratch/prefix
 make --no-print-directory B="$build" PREFIX="$prefix" install
 for file in bin/redflag lib/libredflag.a lib/pkgconfig/redflag.pc share/man/man1/redflag.1 share/doc/redflag/LICENSE \
-    include/redflag/core/event.h include/redflag/core/ops.def include/redflag/trace/trace.h; do
+    share/man/man1/redflag-run.1 lib/libredflag-rt.so.0 lib/libredflag-rt.so lib/redflag/tsan/libtsan.so.2 \
+    lib/redflag/tsan/libtsan.so include/redflag/core/event.h include/redflag/core/ops.def include/redflag/trace/trace.h; do
     [ -s "$prefix/$file" ] || fail "$file is missing"
 done
 [ "$("$prefix/bin/redflag" --version)" = "redflag $(cat VERSION)" ] || fail "bin/redflag --version is not $(cat VERSION)"
+
+# From there alone, the race of the example is found: the program of ours by itself, that of plain gcc through `run`.
+unset REDFLAG_CC REDFLAG_OPTIONS TSAN_OPTIONS LD_LIBRARY_PATH
+"$prefix/bin/redflag" cc -g -pthread examples/counter.c -o "$scratch/counter"
+readelf -d "$scratch/counter" | grep -q "$prefix/lib" || fail "the program does not know where the runtime is"
+gcc -fsanitize=thread -g -pthread examples/counter.c -o "$scratch/unmodified"
+for run in "$scratch/counter" "$prefix/bin/redflag run $scratch/unmodified"; do
+    status=0
+    # Words.
+    # shellcheck disable=SC2086
+    $run >"$scratch/output" 2>&1 || status=$?
+    [ "$status" -eq 66 ] || fail "'$run' ended with $status: $(cat "$scratch/output")"
+    grep -q 'counter.c:11' "$scratch/output" || fail "'$run' does not name the line: $(cat "$scratch/output")"
+done
 
 cat >"$scratch/count.c" <<'C'
 #include <stdio.h>
@@ -69,5 +84,5 @@ cmp "$scratch/direct" "$scratch/staged" || fail "DESTDIR changes what is install
 if grep -q "$scratch" "$scratch/stage/opt/redflag/lib/pkgconfig/redflag.pc"; then fail "redflag.pc remembers DESTDIR"; fi
 
 make --no-print-directory B="$build" PREFIX="$prefix" uninstall
-left=$(find "$prefix" -type f)
+left=$(find "$prefix" -type f -o -type l)
 [ -z "$left" ] || fail "uninstall left: $left"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # redflag run: options, refusals, statuses; redflag doctor.
 set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -147,7 +148,10 @@ printf 'int run_it(int, char **);\nint main(int c, char **v) { return run_it(c, 
 gcc uses.c ./library.so -o uses 2>out || fail "$(cat out)"
 status 66 "$REDFLAG" run ./uses 0 race
 status 0 "$REDFLAG" run --help
-said '--halt-on-error'
+for option in $(sed -n 's/^RF_[A-Z]*(\([a-z_]*\),.*/\1/p' "$top/core/run_options.def" | tr _ -); do
+    said "--$option"
+    grep -q -e "Fl -$option" "$top/doc/man/redflag-run.1" || fail "redflag-run.1 does not tell of --$option"
+done
 
 # It starts everywhere.
 status 66 setarch -R "$REDFLAG" run ./unmodified 0 race
