@@ -2,8 +2,8 @@
 // runs: 10
 // stock: it leaves the program's code as it is
 // The calls of hooks are changed to reach copies nearby, and the program does what it did. With --list: which bytes were changed.
-#include "near-code.h"
-#include "near-work.h"
+#include "tests/programs/near-code.h"
+#include "tests/programs/near-work.h"
 
 static struct near_data data;
 static struct near_packed packed;

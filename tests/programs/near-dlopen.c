@@ -4,7 +4,7 @@
 // library: near-library.c
 // stock: it leaves the program's code as it is
 // The calls of a library are changed when it is loaded, whether there are other threads or not, and again if it comes back.
-#include "near-code.h"
+#include "tests/programs/near-code.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
+// part-of: near-dlopen.c
 // The library of near-dlopen.c.
-#include "near-work.h"
+#include "tests/programs/near-work.h"
 
 int near_library_work(void);
 
