@@ -66,7 +66,6 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
 static inline uint32_t step_granule(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step)
 {
     uint64_t next;
-    touch(place);
     step->race = 0;
     while (!rf_word_has_units(word) && !(step->flags & RF_A_ATOMIC) && rf_word_quick(step, word, mask, &next))
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -100,6 +99,7 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
     uintptr_t race_at = 0, end = addr + size;
     size_t race_size = 0;
     unsigned turns = 0;
+    uint64_t last = UINT64_MAX, after_last = 0; /* neighbours often have one history, and then one future */
     rf_busy_begin(self);
     while (addr < end) {
         unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
@@ -107,6 +107,10 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
             length = (unsigned)(end - addr);
         unsigned mask = ((1u << length) - 1) << offset;
         uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        if (word == last && mask == 0xff) {
+            if (__atomic_compare_exchange_n(place, &word, after_last, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                goto next;
+        }
         if (!rf_word_repeats(self, place, word, mask, flags)) {
             if (!step.now)
                 step.now = rf_moment_now(self, pc, flags, size);
@@ -115,7 +119,12 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
                 race_at = addr;
                 race_size = size > RF_GRANULE ? length : size;
             }
+            if (step.now && !step.race && mask == 0xff && !(flags & RF_A_ATOMIC) && !rf_word_has_units(word) &&
+                rf_word_quick(&step, word, 0xff, &after_last))
+                last = word;
         }
+    next:
+        touch(place);
         addr += length;
         if (++turns % 65536 == 0) { /* a long range must not hold up a sweep */
             rf_busy_end(self);
@@ -152,6 +161,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     if (!repeats_plainly(word, mask, flags) &&
         !((word & RF_ODD_BIT) && rf_word_repeats(self, place, word, mask, flags))) {
         step.now = rf_moment_now(self, pc, flags, size);
+        touch(place);
         if (__builtin_expect(step.now, 1))
             step_granule(place, word, mask, &step);
     }
@@ -264,10 +274,60 @@ void rf_range_clear(uintptr_t addr, size_t size)
     rf_busy_end(self);
 }
 
-void rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
+static void touch_range(uint64_t *from, uint64_t *to)
 {
-    rf_access(addr, size, RF_A_WRITE | RF_A_FREE, pc);
+    for (uint64_t *word = from; word < to; word += RF_PATCH / sizeof *word)
+        touch(word);
+    touch(to - 1);
+}
+
+uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t pc)
+{
+    struct rf_self *self = rf_hot.self;
+    written &= ~(size_t)(RF_GRANULE - 1);
+    if (!self || self->busy || self->inside || !written) {
+        rf_range_clear(addr, size);
+        return 0;
+    }
+    rf_busy_begin(self);
+    uint32_t now = rf_moment_now(self, pc, RF_A_WRITE, written);
+    uint64_t word = now ? RF_WORD(0xff, now, 0) | RF_WRITES_BIT : 0, *from = rf_word(addr), *to = from + written / RF_GRANULE;
+    for (uint64_t *place = from; place < to; place++) {
+        if (__builtin_expect(rf_word_has_units(__atomic_load_n(place, __ATOMIC_RELAXED)), 0))
+            clear_word(place);
+        __atomic_store_n(place, word, __ATOMIC_RELAXED); /* nobody else has the block yet */
+    }
+    touch_range(from, to);
+    rf_busy_end(self);
+    if (size > written)
+        rf_range_clear(addr + written, size - written);
+    if (__builtin_expect(self->wants_sweep, 0))
+        rf_sweep(self);
+    return now ? rf_moment_note(now) : 0;
+}
+
+uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
+{
+    struct rf_self *self = rf_hot.self;
+    if (!self || self->busy || is_ignored(self, RF_A_WRITE))
+        return 0;
+    struct rf_step step = { .self = self, .flags = RF_A_WRITE | RF_A_FREE };
+    rf_busy_begin(self);
+    step.now = rf_moment_now(self, pc, step.flags, size);
+    uint32_t note = step.now ? rf_moment_note(step.now) : 0;
+    uint64_t word = RF_WORD(0xff, step.now, 0) | RF_WRITES_BIT, *place = rf_word(addr);
+    uintptr_t at = addr;
+    /* What this thread wrote in this epoch it may overwrite without a look: whoever comes between saw that it was written. */
+    for (; step.now && at % RF_GRANULE == 0 && at + RF_GRANULE <= addr + size; at += RF_GRANULE, place++) {
+        uint64_t old = __atomic_load_n(place, __ATOMIC_RELAXED);
+        if (!repeats_plainly(old, 0xff, RF_A_WRITE))
+            break;
+        __atomic_store_n(place, word, __ATOMIC_RELAXED);
+    }
+    rf_busy_end(self);
+    rf_access(at, addr + size - at, step.flags, pc);
     rf_objects_forget(addr, size);
+    return note;
 }
 
 void rf_range_return(uintptr_t addr, size_t size)

@@ -30,7 +30,10 @@ static inline void rf_range_write(const void *addr, size_t size, uintptr_t pc)
 }
 
 void rf_range_clear(uintptr_t addr, size_t size);              /* new memory: its history is forgotten. Large ranges give pages back */
-void rf_range_free(uintptr_t addr, size_t size, uintptr_t pc); /* a free: a write to all of it, and so it stays till it is cleared */
+/* New memory whose first part counts as written here, granule by granule: a block from malloc. Returns the write's note. */
+uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t pc);
+/* A free: a write to all of it, and so it stays till it is cleared. Returns the write's note. */
+uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc);
 void rf_range_return(uintptr_t addr, size_t size);             /* unmapped: history and synchronisation objects are gone, pages given back */
 
 /* The note of the current thread's stack with `pc` on top: 32 bits that name (stack, flags, size, locks held) for ever. */

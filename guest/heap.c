@@ -77,9 +77,10 @@ static inline void tell_taken(struct rf_self *self, uintptr_t block, size_t usab
 {
     if (!self && rf_heap_forking())
         return;
-    rf_range_clear(block, usable);
     if (self)
-        rf_access(block, written_of(usable), RF_A_WRITE, pc);
+        rf_range_fresh(block, usable, written_of(usable), pc);
+    else
+        rf_range_clear(block, usable);
 }
 
 static uint64_t taken_side(struct rf_self *self, size_t usable, size_t size, size_t slack, uintptr_t pc)
@@ -148,10 +149,8 @@ void *rf_heap_quick(struct rf_self *self, size_t size, uintptr_t pc)
     end_cache(cache);
     struct rf_span *span = rf_span_in_segment(block);
     uint64_t *side = &span->side[rf_index_in(span, block)];
-    uint32_t note = note_of(self, pc, 0, usable);
+    uint32_t note = rf_range_fresh(block, usable, usable, pc);
     __atomic_store_n(side, cache->owner | note | (uint64_t)(usable - size) << 35, __ATOMIC_RELEASE);
-    rf_range_clear(block, usable);
-    rf_access(block, usable, RF_A_WRITE, pc);
     return (void *)block;
 }
 
@@ -186,25 +185,25 @@ static inline struct rf_span *checked(void *block, uint64_t **side, const char *
 }
 
 /* A large block's history is as large as itself: it goes as it is written. */
-static __attribute__((noinline)) void tell_large_freed(uintptr_t block, size_t size, uintptr_t pc)
+static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size_t size, uintptr_t pc)
 {
     const size_t piece = RF_HEAP_MEDIUM;
+    uint32_t note = 0;
     for (size_t at = 0; at < size; at += piece) {
         size_t length = size - at < piece ? size - at : piece;
-        rf_range_free(block + at, length, pc);
+        note = rf_range_free(block + at, length, pc);
         rf_range_return(block + at, length);
     }
+    return note;
 }
 
-/* Returns how much of the block a free writes: whole granules at least, and of blocks of a class all, so that notes are few. */
-static inline size_t tell_freed(struct rf_span *span, uintptr_t block, uintptr_t pc)
+/* A free writes whole granules at least, and of blocks of a class all, so that notes are few. Returns the write's note. */
+static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr_t pc)
 {
     size_t size = span->block ? span->block : (span->size + 7) & ~(size_t)7;
     if (__builtin_expect(size <= 4 * RF_HEAP_MEDIUM, 1))
-        rf_range_free(block, size, pc);
-    else
-        tell_large_freed(block, size, pc);
-    return size;
+        return rf_range_free(block, size, pc);
+    return tell_large_freed(block, size, pc);
 }
 
 void rf_heap_release(void *address, uintptr_t pc)
@@ -215,9 +214,7 @@ void rf_heap_release(void *address, uintptr_t pc)
     uint64_t was = __atomic_load_n(side, __ATOMIC_RELAXED), freed = (uint64_t)RF_SIDE_FREED << 32;
     struct rf_cache *cache = rf_hot.self ? rf_hot.self->heap : NULL;
     if (__builtin_expect(self && cache && cache->owner && !side_wide(was), 1)) {
-        size_t written = tell_freed(span, (uintptr_t)address, pc);
-        freed +=
-            (was & RF_SIDE_SLACK) + cache->owner - ((uint64_t)RF_SIDE_TAKEN << 32) + note_of(self, pc, RF_A_FREE, written);
+        freed += (was & RF_SIDE_SLACK) + cache->owner - ((uint64_t)RF_SIDE_TAKEN << 32) + tell_freed(span, (uintptr_t)address, pc);
     } else {
         size_t size = size_of(span, was), slack = span->block ? span->block - size : 0;
         bool wide = slack >> 13 || (self && self->number >> 16);

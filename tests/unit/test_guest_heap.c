@@ -67,12 +67,20 @@ void rf_range_clear(uintptr_t addr, size_t size)
     told.cleared = addr, told.cleared_size = size;
 }
 
-void rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
+uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t pc)
+{
+    rf_range_clear(addr, size);
+    rf_access(addr, written, RF_A_WRITE, pc);
+    return rf_note_here(pc, RF_A_WRITE, written);
+}
+
+uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
 {
     told.freed = addr, told.freed_size = size, told.pc = pc;
     struct rf_block block;
     if (!rf_heap_block(addr, &block) || block.freed) /* a report that is made here must find it */
         abort();
+    return rf_note_here(pc, RF_A_WRITE | RF_A_FREE, size);
 }
 
 void rf_range_return(uintptr_t addr, size_t size)
