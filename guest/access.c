@@ -39,6 +39,14 @@ static void end_record(struct rf_stripe *stripe, uint64_t word)
         rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
 }
 
+/* `next` took the place of `old`, perhaps with its record. */
+static void end_record_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next)
+{
+    bool same_kind = (RF_WORD_M(old) > RF_RECORD_FEW) == (RF_WORD_M(next) > RF_RECORD_FEW);
+    if (!rf_word_is_record(next) || !same_kind || RF_WORD_X(old) != RF_WORD_X(next))
+        end_record(stripe, old);
+}
+
 /* The rules on one granule, with the stripe's lock. */
 static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask, struct rf_step *step)
 {
@@ -50,9 +58,9 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
         step->race = 0;
         rf_slices_of(word, &slices);
         rf_slices_step(&slices, mask, step);
-        uint64_t next = rf_slices_word(&slices, step), old = word;
+        uint64_t next = rf_slices_word(&slices, step, word), old = word;
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            end_record(stripe, old);
+            end_record_unless(stripe, old, next);
             break;
         }
         /* Only a word without units changes while the lock is held; then all units there are now are new. */
@@ -219,10 +227,9 @@ static void clear_bytes(uint64_t *place, unsigned mask)
             }
         }
         rf_slices_join(&slices);
-        uint64_t next = rf_slices_word(&slices, &step);
-        uint64_t old = word;
+        uint64_t next = rf_slices_word(&slices, &step, word), old = word;
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            end_record(stripe, old);
+            end_record_unless(stripe, old, next);
             break;
         }
         end_record(stripe, next); /* only a word without units can have changed under us */

@@ -224,7 +224,7 @@ static bool as_word(const struct rf_slice *first, const struct rf_slice *rest, u
     return !rest || rf_slice_w(rest) == w;
 }
 
-uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step)
+uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t old)
 {
     const struct rf_slice *list = slices->list;
     uint64_t word = 0;
@@ -242,10 +242,13 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step)
     step->needs_stripe |= !step->stripe;
     if (!step->stripe)
         return 0;
-    uint32_t number = rf_record_new(step->stripe, slices->count);
+    /* The record that it had is written anew if it has room. Who looks at it without the lock may see a part of both states, which
+     * says nothing wrong of the thread's own accesses (guest/units.h, 2). */
+    bool reuse = rf_word_is_record(old) && (RF_WORD_M(old) > RF_RECORD_FEW) == (slices->count > RF_RECORD_FEW);
+    uint32_t number = reuse ? RF_WORD_X(old) : rf_record_new(step->stripe, slices->count);
     uint64_t *record = rf_record_at(number, slices->count);
     for (unsigned i = 0; i < slices->count; i++)
-        record[i] = rf_slice_in_record(&list[i]);
+        __atomic_store_n(&record[i], rf_slice_in_record(&list[i]), __ATOMIC_RELAXED);
     return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
 }
 

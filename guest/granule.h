@@ -187,8 +187,9 @@ struct rf_slices {
 void rf_slices_of(uint64_t word, struct rf_slices *slices);
 /* The step on all bytes of the mask. */
 void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *step);
-/* Back to a word; takes a record if it must (step->stripe, or step->needs_stripe is set). */
-uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step);
+/* Back to a word; takes a record if it must (step->stripe, or step->needs_stripe is set), that of the word they come from if it
+ * has room. */
+uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t old);
 
 void rf_slices_join(struct rf_slices *slices); /* equal ones become one, empty ones go */
 uint64_t rf_slice_in_record(const struct rf_slice *slice);

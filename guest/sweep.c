@@ -74,7 +74,7 @@ static void visit_halves(uint64_t *place, uint64_t word, visit_fn *visit)
     struct rf_step step = { .stripe = rf_stripe_of(place) };
     struct rf_slices slices = { 2, { { .mask = mask, .cell.word = (uint64_t)y << 32 | y },
                                      { .mask = rest, .cell.word = (uint64_t)x << 32 | r } } };
-    __atomic_store_n(place, rf_slices_word(&slices, &step), __ATOMIC_RELAXED);
+    __atomic_store_n(place, rf_slices_word(&slices, &step, 0), __ATOMIC_RELAXED);
 }
 
 static void visit_word(uint64_t *place, visit_fn *visit)

@@ -173,11 +173,22 @@ void *rf_internal_memset(void *to, int value, size_t size);
 int rf_internal_memcmp(const void *a, const void *b, size_t size);
 size_t rf_internal_strlen(const char *s);
 
+/* Most are a few words long: the string instructions take longer to begin than such a copy lasts. */
+typedef uint64_t __attribute__((may_alias, aligned(1))) any_word;
+
 void *rf_internal_memcpy(void *to, const void *from, size_t size)
 {
-    void *start = to;
-    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
-    return start;
+    char *a = to;
+    const char *b = from;
+    if (size > 256) {
+        __asm__ volatile("rep movsb" : "+D"(a), "+S"(b), "+c"(size) : : "memory");
+        return to;
+    }
+    for (; size >= sizeof(any_word); size -= sizeof(any_word), a += sizeof(any_word), b += sizeof(any_word))
+        *(volatile any_word *)(void *)a = *(const volatile any_word *)(const void *)b;
+    for (; size; size--)
+        *(volatile char *)a++ = *b++;
+    return to;
 }
 
 void *rf_internal_memmove(void *to, const void *from, size_t size)
@@ -193,9 +204,17 @@ void *rf_internal_memmove(void *to, const void *from, size_t size)
 
 void *rf_internal_memset(void *to, int value, size_t size)
 {
-    void *start = to;
-    __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(value) : "memory");
-    return start;
+    char *a = to;
+    if (size > 256) {
+        __asm__ volatile("rep stosb" : "+D"(a), "+c"(size) : "a"(value) : "memory");
+        return to;
+    }
+    uint64_t pattern = (unsigned char)value * UINT64_C(0x0101010101010101);
+    for (; size >= sizeof(any_word); size -= sizeof(any_word), a += sizeof(any_word))
+        *(volatile any_word *)(void *)a = pattern;
+    for (; size; size--)
+        *(volatile char *)a++ = (char)value;
+    return to;
 }
 
 int rf_internal_memcmp(const void *a, const void *b, size_t size)

@@ -21,4 +21,6 @@ void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned f
     self->inside++;
     rf_report_race(&second, &first);
     self->inside--;
+    if (self->pending_signals) /* one came meanwhile */
+        rf_signals_deliver();
 }
