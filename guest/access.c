@@ -54,6 +54,10 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
     struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if ((step->flags & RF_A_ATOMIC) && rf_word_is_record(word) && rf_record_quick(word, mask, step)) {
+        rf_spin_unlock(&stripe->lock);
+        return;
+    }
     for (;;) {
         step->race = 0;
         rf_slices_of(word, &slices);

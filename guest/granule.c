@@ -252,6 +252,32 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t
     return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
 }
 
+/* An atomic access that takes the place of the last one to the same bytes, with all else ordered: the record has a new moment, nothing
+ * more. The same as the rules above would do. */
+bool rf_record_quick(uint64_t word, unsigned mask, const struct rf_step *step)
+{
+    uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word)), *mine = NULL;
+    bool writes = step->flags & RF_A_WRITE;
+    for (unsigned i = 0; i < RF_WORD_M(word); i++) {
+        uint64_t slice = record[i];
+        uint32_t y = RF_WORD_Y(slice);
+        if (!(RF_WORD_M(slice) & mask))
+            continue;
+        if (slice & RF_WRITES_BIT) {
+            if (RF_WORD_M(slice) != mask || (slice & RF_ODD_BIT) || !rf_step_ordered(step, y) || (!writes && conflicts(y, 0)))
+                return false;
+            mine = &record[i];
+        } else if (!rf_step_ordered(step, RF_WORD_X(slice)) ||
+                   (writes && ((slice & RF_ODD_BIT) || !rf_step_ordered(step, y)))) {
+            return false;
+        }
+    }
+    if (!mine)
+        return false;
+    __atomic_store_n(mine, RF_WORD(mask, step->now, 0) | RF_WRITES_BIT, __ATOMIC_RELAXED);
+    return true;
+}
+
 /* A moment of the present epoch in a set; see guest/units.h, 2. */
 static bool set_has_now(struct rf_self *self, uint32_t set, bool must_write)
 {

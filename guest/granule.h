@@ -198,6 +198,9 @@ uint64_t rf_slice_in_record(const struct rf_slice *slice);
  * access meets happens before it ([FT' READ EXCL], [FT' WRITE EXCL]). false: not such a case. */
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
+/* The same for an atomic access to a record, which is changed; with the stripe's lock. */
+bool rf_record_quick(uint64_t word, unsigned mask, const struct rf_step *step);
+
 /* Whether an access to these bytes repeats one of the present epoch: nothing would change. No lock needed; `word` was loaded from
  * *place. */
 bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags);
