@@ -278,6 +278,19 @@ static const char *interceptor_name(struct rf_symbolizer *symbols, struct file *
     return found ? readable(symbols, found) : NULL;
 }
 
+/* The unit of compilation that holds the address. clang leaves out the table that libdw looks into (.debug_aranges): then all units
+ * are asked. */
+static Dwarf_Die *unit_of(struct file *file, uint64_t addr, GElf_Addr *bias)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(file->module, addr, bias);
+    if (unit)
+        return unit;
+    while ((unit = dwfl_module_nextcu(file->module, unit, bias)))
+        if (dwarf_haspc(unit, addr - *bias) > 0)
+            return unit;
+    return NULL;
+}
+
 static void add_address(struct rf_symbolizer *symbols, struct rf_stack *stack, uint32_t *cap, uint64_t pc)
 {
     struct file *file = file_of(symbols, pc);
@@ -299,11 +312,14 @@ static void add_address(struct rf_symbolizer *symbols, struct rf_stack *stack, u
     }
     uint64_t addr = frame->offset, inside;
     GElf_Addr bias = 0;
-    Dwarf_Die *unit = dwfl_module_addrdie(file->module, addr, &bias), *scopes = NULL, *nested = NULL;
-    Dwfl_Line *line = dwfl_module_getsrc(file->module, addr);
+    Dwarf_Die *unit = unit_of(file, addr, &bias), *scopes = NULL, *nested = NULL;
+    Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, addr - bias) : NULL;
     int row = 0, column = 0;
-    const char *source = line ? dwfl_lineinfo(line, NULL, &row, &column, NULL, NULL) : NULL;
-    frame->file = source ? tidy_path(symbols, dwfl_line_comp_dir(line), source) : NULL;
+    if (line) {
+        dwarf_lineno(line, &row);
+        dwarf_linecol(line, &column);
+    }
+    frame->file = line ? tidy_path(symbols, directory_of(unit), dwarf_linesrc(line, NULL, NULL)) : NULL;
     frame->line = (uint32_t)row;
     frame->column = (uint32_t)column;
     int count = unit ? dwarf_getscopes(unit, addr - bias, &scopes) : 0;
