@@ -38,6 +38,7 @@ int main()
         thrown = true;
     }
     MUST(thrown);
-    MUST(new (std::nothrow) char[huge] == nullptr);
+    char *volatile nothing = new (std::nothrow) char[huge];
+    MUST(nothing == nullptr);
     return 0;
 }
