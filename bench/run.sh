@@ -91,7 +91,7 @@ command_of() {
     xz) echo "$work/measure 1 $2 -q -T2 -2 --block-size=1MiB -c -k $text" ;;
     x264) echo "$work/measure 1 $2 --quiet --no-progress --threads 2 --preset fast --demuxer y4m -o /dev/null $video" ;;
     memcached) echo "$work/load memcached $requests $socket $2 -u root -t 2 -U 0 -s $socket -m 64" ;;
-    redis) echo "$work/load redis $requests $socket $2 --port 0 --unixsocket $socket --io-threads 2 --io-threads-do-reads yes --save --loglevel warning" ;;
+    redis) echo "$work/load redis $requests $socket $2 --port 0 --unixsocket $socket --save --loglevel warning" ;;
     *) echo "$work/measure 1 $2" ;;
     esac
 }

@@ -63,7 +63,7 @@ build_pbzip2() {
     need bzip2/libbz2.a bzip2
     take pbzip2
     # shellcheck disable=SC2086
-    $CXX $flags -D_FILE_OFFSET_BITS=64 -D_LARGEFILE64_SOURCE -I"$directory/work/bzip2" -o "$directory/pbzip2" ./*.cpp \
+    $CXX $flags -Wno-reserved-user-defined-literal -D_FILE_OFFSET_BITS=64 -D_LARGEFILE64_SOURCE -I"$directory/work/bzip2" -o "$directory/pbzip2" ./*.cpp \
         "$directory/work/bzip2/libbz2.a" -lpthread
 }
 
