@@ -12,9 +12,11 @@
 
 #include "guest/granule.h"
 #include "guest/intercept.h"
+#include "guest/nearby.h"
 #include "guest/objects.h"
 #include "guest/start.h"
 #include "guest/sweep.h"
+#include "guest/tap.h"
 #include "guest/verdict.h"
 
 static void touch(uint64_t *word)
@@ -95,7 +97,7 @@ static bool is_ignored(const struct rf_self *self, unsigned flags)
 static void after(struct rf_self *self, uintptr_t addr, size_t size, const struct rf_step *step)
 {
     if (step->race)
-        rf_race_found(self, addr, size, step->flags, step->now, step->race);
+        rf_race_found(self, addr, size, step->flags, step->now, step->race, step->race_mask, step->race_writes);
     if (self->wants_sweep)
         rf_sweep(self);
 }
@@ -107,6 +109,8 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         if (self || !rf_started || !(self = rf_self()) || is_ignored(self, flags) || !size)
             return;
     }
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
+        return;
     struct rf_step step = { .self = self, .flags = flags }, race = { .race = 0 };
     uintptr_t race_at = 0, end = addr + size;
     size_t race_size = 0;
@@ -156,6 +160,20 @@ static inline bool repeats_plainly(uint64_t word, unsigned mask, unsigned flags)
            (!(flags & RF_A_WRITE) || (word & RF_WRITES_BIT));
 }
 
+/* Another part of a granule that the thread has accessed in this epoch, or the same in another way. */
+static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
+{
+    uint64_t moment = word >> 28 & RF_MOMENT_MASK, next;
+    if (moment - (rf_hot.base & 0xfffffff) >= rf_hot.span || rf_word_has_units(word) || !rf_word_join(step, word, mask, &next))
+        return false;
+    if (next == word)
+        return true;
+    if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    rf_nearby_put(step->self, place, mask, (uint32_t)moment, rf_moment_note_here(step->self, pc, step->flags, size));
+    return true;
+}
+
 /* Where the hot hooks go on: nearly always an access inside one granule, to what was last accessed in an earlier epoch. */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
@@ -166,12 +184,14 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         rf_access(addr, size, flags, pc);
         return;
     }
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
+        return;
     struct rf_step step = { .self = self, .flags = flags };
     uint64_t *place = rf_word(addr);
     rf_busy_begin(self);
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (!repeats_plainly(word, mask, flags) &&
-        !((word & RF_ODD_BIT) && rf_word_repeats(self, place, word, mask, flags))) {
+    if (!repeats_plainly(word, mask, flags) && !joins(&step, place, word, mask, pc, size) &&
+        !(rf_word_has_units(word) && rf_word_repeats(self, place, word, mask, flags))) {
         step.now = rf_moment_now(self, pc, flags, size);
         touch(place);
         if (__builtin_expect(step.now, 1))
@@ -267,6 +287,8 @@ void rf_range_clear(uintptr_t addr, size_t size)
     struct rf_self *self = rf_hot.self;
     if (!self || !size || self->busy)
         return;
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_ALLOC, addr, size, 0))
+        return;
     uintptr_t end = addr + size;
     rf_busy_begin(self);
     if (addr % RF_GRANULE) {
@@ -296,8 +318,12 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
 {
     struct rf_self *self = rf_hot.self;
     written &= ~(size_t)(RF_GRANULE - 1);
-    if (!self || self->busy || self->inside || !written) {
+    if (!self || self->busy || self->inside || self->ignore_writes || !written) {
         rf_range_clear(addr, size);
+        return 0;
+    }
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_ALLOC, addr, size, pc)) {
+        rf_tap_access(self, addr, written, RF_A_WRITE, pc);
         return 0;
     }
     rf_busy_begin(self);
@@ -322,6 +348,10 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
     struct rf_self *self = rf_hot.self;
     if (!self || self->busy || is_ignored(self, RF_A_WRITE))
         return 0;
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_FREE, addr, size, pc)) {
+        rf_objects_forget(addr, size);
+        return 0;
+    }
     struct rf_step step = { .self = self, .flags = RF_A_WRITE | RF_A_FREE };
     rf_busy_begin(self);
     step.now = rf_moment_now(self, pc, step.flags, size);

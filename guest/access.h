@@ -41,6 +41,7 @@ uint32_t rf_note_here(uintptr_t pc, unsigned flags, size_t size);
 /* The return addresses of a note's stack, innermost first (pc - 1 lies in the calling instruction, except [0] when `flags` has
  * the address of an interceptor). Returns how many. Any thread, any time. */
 unsigned rf_note_stack(uint32_t note, uintptr_t *pcs, unsigned max);
+uint32_t rf_note_of_kind(uint32_t note, bool writes); /* the same, as a write or a read */
 unsigned rf_note_flags(uint32_t note);
 size_t rf_note_size(uint32_t note);
 uint32_t rf_note_locks(uint32_t note); /* the set of locks held (guest/locks.h) */

@@ -105,6 +105,14 @@ unsigned rf_note_stack(uint32_t note, uintptr_t *pcs, unsigned max)
     return depth;
 }
 
+uint32_t rf_note_of_kind(uint32_t note, bool writes)
+{
+    uint64_t bit = (uint64_t)RF_A_WRITE << RF_PC_BITS;
+    if (!note || !!(ENTRIES[note].what & bit) == writes)
+        return note;
+    return rf_depot_put(ENTRIES[note].what ^ bit, ENTRIES[note].below);
+}
+
 unsigned rf_note_flags(uint32_t note)
 {
     return ENTRIES[note].what >> RF_PC_BITS & ((1u << RF_FLAG_BITS) - 1);

@@ -1,5 +1,15 @@
 #include "guest/granule.h"
 
+#define DIGIT(code, place) ((code) / (place) % 3)
+#define PAIRS(code, digit)                                                                                                   \
+    ((DIGIT(code, 1) == (digit)) * 0x03 | (DIGIT(code, 3) == (digit)) * 0x0c | (DIGIT(code, 9) == (digit)) * 0x30 |          \
+     (DIGIT(code, 27) == (digit)) * 0xc0)
+#define MASKS(code) { PAIRS(code, 2), PAIRS(code, 1) }
+#define MASKS9(c) MASKS(c), MASKS(c + 1), MASKS(c + 2), MASKS(c + 3), MASKS(c + 4), MASKS(c + 5), MASKS(c + 6), MASKS(c + 7), MASKS(c + 8)
+
+const struct rf_masks rf_mixed_masks[81] = { MASKS9(0),  MASKS9(9),  MASKS9(18), MASKS9(27), MASKS9(36),
+                                             MASKS9(45), MASKS9(54), MASKS9(63), MASKS9(72) };
+
 static struct rf_slice *add(struct rf_slices *slices, unsigned mask, uint32_t w, uint32_t r)
 {
     struct rf_slice *slice = &slices->list[slices->count];
@@ -27,9 +37,11 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     slices->count = 0;
-    if (rf_word_is_halves(word)) {
-        add(slices, rf_halves_mask(word), y, y);
-        add(slices, ~rf_halves_mask(word) & 0xff, x, rf_halves_read(word));
+    if (rf_word_is_mixed(word)) {
+        struct rf_masks masks = rf_word_masks(word);
+        add(slices, masks.written, y, y);
+        add(slices, masks.read, x, y);
+        add(slices, ~(unsigned)(masks.written | masks.read) & 0xff, x, x);
         return;
     }
     if (rf_word_is_record(word)) {
@@ -66,14 +78,14 @@ static void check_atomic(const struct rf_slice *slice, struct rf_step *step)
     uint32_t r = rf_slice_r(slice);
     if (!(r & RF_IS_SET)) {
         if (!rf_step_ordered(step, r) && conflicts(r, step->flags))
-            step->race = r;
+            rf_step_race(step, r, conflicts(r, 0));
         return;
     }
     struct rf_readers *readers = rf_readers_at(r & ~RF_IS_SET);
     for (uint32_t i = 0; i < readers->count && !step->race; i++) {
         uint32_t moment = rf_readers_list(readers)[i];
         if (!rf_step_ordered(step, moment) && conflicts(moment, step->flags))
-            step->race = moment;
+            rf_step_race(step, moment, conflicts(moment, 0));
     }
 }
 
@@ -128,13 +140,15 @@ static void step_atomic(struct rf_slices *slices, unsigned mask, struct rf_step 
         if (!(slice->mask & mask))
             continue;
         if (!slice->atomic) {
-            uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice);
+            uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice), race = step->race;
             if (!rf_step_ordered(step, w))
-                step->race = w;
+                rf_step_race(step, w, true);
             else if ((step->flags & RF_A_WRITE) && r & RF_IS_SET)
                 rf_step_race_in_set(step, r & ~RF_IS_SET);
             else if ((step->flags & RF_A_WRITE) && !rf_step_ordered(step, r))
-                step->race = r;
+                rf_step_race(step, r, false);
+            if (step->race != race)
+                step->race_mask = slice->mask;
             continue;
         }
         if (slice->mask & ~mask)
@@ -154,8 +168,10 @@ static void step_plain(struct rf_slices *slices, unsigned mask, struct rf_step *
         if (!(slice->mask & mask))
             continue;
         if (slice->atomic) {
-            if (!step->race)
+            if (!step->race) {
                 check_atomic(slice, step);
+                step->race_mask = slice->mask;
+            }
             if (writes && !(slice->mask & ~mask) && atomic_is_covered(slice, step)) {
                 ftm_clear(step, &slice->cell);
                 slice->mask = 0;
@@ -163,6 +179,8 @@ static void step_plain(struct rf_slices *slices, unsigned mask, struct rf_step *
             continue;
         }
         uint32_t race = step->race;
+        bool race_writes = step->race_writes;
+        unsigned whole = slice->mask;
         if (slice->mask & ~mask)
             split(slices, i, mask, step);
         if (writes)
@@ -170,7 +188,9 @@ static void step_plain(struct rf_slices *slices, unsigned mask, struct rf_step *
         else
             ftm_read(step, step, &slices->list[i].cell, 0, 0);
         if (race)
-            step->race = race;
+            rf_step_race(step, race, race_writes);
+        else
+            step->race_mask = whole;
     }
 }
 
@@ -205,40 +225,57 @@ void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *ste
     rf_slices_join(slices);
 }
 
-static bool is_even(const struct rf_slice *slice)
+/* Slices that have only y and x in them. */
+static bool fits(const struct rf_slices *slices, uint32_t y, uint32_t x, uint64_t *word)
 {
-    return rf_slice_w(slice) == rf_slice_r(slice) && !slice->atomic;
+    unsigned written = 0, read = 0;
+    for (unsigned i = 0; i < slices->count; i++) {
+        const struct rf_slice *slice = &slices->list[i];
+        uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice);
+        if (w == y && r == y)
+            written |= slice->mask;
+        else if (w == x && r == y)
+            read |= slice->mask;
+        else if (w != x || r != x)
+            return false;
+    }
+    return rf_word_make(y, x, written, read, word);
 }
 
-/* One or two slices as a word, if there is a form for them; `first` is the one that M stands for. */
-static bool as_word(const struct rf_slice *first, const struct rf_slice *rest, uint64_t *word)
+/* One to three plain slices as a word, if there is a form for them. */
+static bool as_word(const struct rf_slices *slices, uint32_t now, uint64_t *word)
 {
-    uint32_t w = rf_slice_w(first), r = rf_slice_r(first);
-    if (first->atomic || (rest && !is_even(rest)))
+    uint32_t moments[7] = { now };
+    unsigned count = now != 0;
+    if (slices->count > 3)
         return false;
-    if (is_even(first)) {
-        *word = RF_WORD(first->mask, w, rest ? rf_slice_w(rest) : 0) | RF_WRITES_BIT;
-        return true;
+    for (unsigned i = 0; i < slices->count; i++) {
+        const struct rf_slice *slice = &slices->list[i];
+        if (slice->atomic)
+            return false;
+        if (rf_slice_r(slice) & RF_IS_SET) { /* a set, and the rest untouched since the write */
+            const struct rf_slice *rest = slices->count == 2 ? &slices->list[!i] : NULL;
+            *word = RF_WORD(slice->mask, rf_slice_r(slice) & ~RF_IS_SET, rf_slice_w(slice)) | RF_ODD_BIT;
+            return slices->count == 1 || (rest && !rest->atomic && rest->cell.word == ((uint64_t)rf_slice_w(slice) << 32 | rf_slice_w(slice)));
+        }
+        moments[count++] = rf_slice_r(slice);
+        moments[count++] = rf_slice_w(slice);
     }
-    *word = RF_WORD(first->mask, r & ~RF_IS_SET, w) | (r & RF_IS_SET ? RF_ODD_BIT : 0);
-    return !rest || rf_slice_w(rest) == w;
+    for (unsigned y = 0; y < count; y++)
+        for (unsigned x = 0; x < count; x++)
+            if (moments[y] && fits(slices, moments[y], moments[x], word))
+                return true;
+    return false;
 }
 
 uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t old)
 {
     const struct rf_slice *list = slices->list;
     uint64_t word = 0;
-    if (slices->count == 1 && list[0].mask == 0xff) {
-        if (!list[0].cell.word)
-            return 0;
-        if (as_word(&list[0], NULL, &word))
-            return word;
-    }
-    if (slices->count == 2 && !list[1].atomic) {
-        bool second = rf_slice_w(&list[1]) == step->now || rf_slice_r(&list[1]) == step->now;
-        if (as_word(&list[second], &list[!second], &word) || as_word(&list[!second], &list[second], &word))
-            return word;
-    }
+    if (slices->count == 1 && list[0].mask == 0xff && !list[0].cell.word)
+        return 0;
+    if (as_word(slices, step->now, &word))
+        return word;
     step->needs_stripe |= !step->stripe;
     if (!step->stripe)
         return 0;
@@ -323,10 +360,11 @@ bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word,
     if (!rf_word_is_record(word)) {
         if (flags & RF_A_ATOMIC)
             return false;
-        if (rf_word_is_halves(word))
-            covered = (rf_moment_is_now(self, RF_WORD_Y(word)) ? rf_halves_mask(word) : 0) |
-                      (!(flags & RF_A_WRITE) && rf_moment_is_now(self, rf_halves_read(word)) ? ~rf_halves_mask(word) : 0);
-        else if (word & RF_WRITES_BIT)
+        if (rf_word_is_mixed(word)) {
+            struct rf_masks masks = rf_word_masks(word);
+            if (rf_moment_is_now(self, RF_WORD_Y(word)))
+                covered = flags & RF_A_WRITE ? masks.written : masks.written | masks.read;
+        } else if (word & RF_WRITES_BIT)
             covered = (rf_moment_is_now(self, RF_WORD_Y(word)) ? m : 0) | (rf_moment_is_now(self, RF_WORD_X(word)) ? ~m : 0);
         else if (rf_moment_is_now(self, RF_WORD_X(word)))
             covered = 0xff; /* written in this epoch */

@@ -23,7 +23,7 @@
 #define RF_WORD_X(word) ((uint32_t)((word)&RF_MOMENT_MASK))
 #define RF_WORD(m, y, x) ((uint64_t)(m) << 56 | (uint64_t)(y) << 28 | (x))
 
-static inline bool rf_word_is_halves(uint64_t word)
+static inline bool rf_word_is_mixed(uint64_t word)
 {
     return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && RF_WORD_Y(word);
 }
@@ -36,18 +36,47 @@ static inline bool rf_word_is_record(uint64_t word)
 /* It names a read map or a record: only who has the stripe's lock may replace it. */
 static inline bool rf_word_has_units(uint64_t word)
 {
-    return (word & RF_ODD_BIT) && !rf_word_is_halves(word);
+    return (word & RF_ODD_BIT) && !rf_word_is_mixed(word);
 }
 
-/* The parts of a word in halves: the half that was written in Y, and the moment in which the other was read. */
-static inline unsigned rf_halves_mask(uint64_t word)
+/* The bytes that were written in Y, and those that were only read in it, of a word without units. */
+struct rf_masks {
+    uint8_t written, read;
+};
+
+extern const struct rf_masks rf_mixed_masks[81];
+
+static inline struct rf_masks rf_word_masks(uint64_t word)
 {
-    return word >> 63 ? 0xf0 : 0x0f;
+    uint8_t m = (uint8_t)RF_WORD_M(word);
+    if (word & RF_ODD_BIT)
+        return rf_mixed_masks[m];
+    return word & RF_WRITES_BIT ? (struct rf_masks){ m, 0 } : (struct rf_masks){ 0, m };
 }
 
-static inline uint32_t rf_halves_read(uint64_t word)
+/* The mask never has one byte of a pair without the other. */
+static inline bool rf_mask_is_paired(unsigned mask)
 {
-    return RF_WORD_Y(word) + (uint32_t)((int32_t)(RF_WORD_M(word) << 25) >> 25);
+    return !((mask ^ mask >> 1) & 0x55);
+}
+
+/* The word for bytes written in y, bytes that were written in x and read in y, and others that were written in x. */
+static inline bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
+{
+    read &= ~written;
+    if (!read) {
+        *word = RF_WORD(written, y, written == 0xff ? 0 : x) | RF_WRITES_BIT;
+        return true;
+    }
+    if (!written) {
+        *word = RF_WORD(read, y, x);
+        return true;
+    }
+    unsigned code = 0;
+    for (unsigned pair = 4; pair-- > 0;)
+        code = code * 3 + (written >> 2 * pair & 1 ? 2 : read >> 2 * pair & 1);
+    *word = RF_WORD(code, y, x) | RF_ODD_BIT | RF_WRITES_BIT;
+    return rf_mask_is_paired(written) && rf_mask_is_paired(read);
 }
 
 /* An access, as the rules see it. */
@@ -58,6 +87,8 @@ struct rf_step {
     unsigned flags;
     bool needs_stripe; /* the step cannot be done without */
     uint32_t race;     /* the moment that it races with; 0: none */
+    bool race_writes;  /* that was a write */
+    unsigned race_mask; /* ... and the bytes of this granule that have their history in common with the racing ones */
 };
 
 /* e happens before now, or is in the same thread. */
@@ -66,9 +97,10 @@ static inline bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
     return rf_moment_time(moment) <= rf_clock_get(&step->self->thread.clock, rf_moment_slot(moment));
 }
 
-static inline bool rf_step_race(struct rf_step *step, uint32_t moment)
+static inline bool rf_step_race(struct rf_step *step, uint32_t moment, bool writes)
 {
     step->race = moment;
+    step->race_writes = writes;
     return true;
 }
 
@@ -109,7 +141,7 @@ static inline bool rf_step_race_in_set(struct rf_step *step, uint32_t set)
     uint32_t *list = rf_readers_list(readers);
     for (uint32_t i = 0; step->stripe && i < readers->count; i++)
         if (!rf_step_ordered(step, list[i]))
-            return rf_step_race(step, list[i]);
+            return rf_step_race(step, list[i], false);
     step->needs_stripe |= !step->stripe;
     return false;
 }
@@ -143,7 +175,7 @@ static inline uint32_t rf_step_copied_set(struct rf_step *step, uint32_t set)
 #define FT_IS_NOW(t, e) (!((e) >> 31) && rf_moment_is_now((t)->self, e))
 #define FT_ORDERED(t, e) rf_step_ordered(t, e)
 #define FT_EXEMPT(d, t, e) false
-#define FT_RACE(d, e, note, writes) rf_step_race(d, e)
+#define FT_RACE(d, e, note, writes) rf_step_race(d, e, writes)
 #define FT_RACE_IN_MAP(d, t, map, cell) rf_step_race_in_set(d, map)
 #define FT_NEW_MAP(d) rf_step_new_set(d)
 #define FT_PUT(d, map, cell, e, note) ((void)(note), rf_step_put(d, map, e))
@@ -205,31 +237,27 @@ bool rf_record_quick(uint64_t word, unsigned mask, const struct rf_step *step);
  * *place. */
 bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags);
 
-/* A read of one half, after the other was written in this epoch; or a write of a half that was so read. */
-static inline bool rf_word_quick_half(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+/* An access to a granule whose Y is a moment of the present epoch: its bytes join Y. That is one moment for several places in the
+ * program; which place it was for these bytes is kept in guest/nearby.h as long as there is room. */
+static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
+    struct rf_masks masks = rf_word_masks(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
-    if (rf_word_is_halves(word)) {
-        if (!(step->flags & RF_A_WRITE) || (mask ^ rf_halves_mask(word)) != 0xff || !rf_step_ordered(step, x) ||
-            !rf_step_ordered(step, rf_halves_read(word)))
-            return false;
-        *next = (y == step->now ? RF_WORD(0xff, y, 0) : RF_WORD(mask, step->now, y)) | RF_WRITES_BIT;
-        return true;
-    }
-    uint32_t distance = step->now - y;
-    if (step->flags & RF_A_WRITE || (mask ^ RF_WORD_M(word)) != 0xff || (mask != 0x0f && mask != 0xf0) || !y ||
-        distance + 64 >= 128 || !rf_step_ordered(step, x))
+    if ((mask & ~(unsigned)(masks.written | masks.read)) && !rf_step_ordered(step, x))
         return false;
-    *next = RF_WORD((mask == 0x0f ? 0x80u : 0) | (distance & 0x7f), y, x) | RF_ODD_BIT | RF_WRITES_BIT;
-    return true;
+    if (step->flags & RF_A_WRITE)
+        masks.written |= (uint8_t)mask;
+    else
+        masks.read |= (uint8_t)mask;
+    return rf_word_make(y, x, masks.written, masks.read, next);
 }
 
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now = step->now;
-    if (word & RF_ODD_BIT)
-        return rf_word_quick_half(step, word, mask, next);
+    if ((word & RF_ODD_BIT) && mask != 0xff)
+        return false;
     if (step->flags & RF_A_WRITE) {
         if (!rf_step_ordered(step, y) || !rf_step_ordered(step, x))
             return false;
@@ -252,8 +280,8 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
         return true;
     }
     if (word & RF_WRITES_BIT) {
-        if (m != 0xff)
-            return rf_word_quick_half(step, word, mask, next);
+        if (m != 0xff || (word & RF_ODD_BIT))
+            return false;
         *next = RF_WORD(mask, now, y);
         return rf_step_ordered(step, y);
     }

@@ -6,8 +6,8 @@
  *      odd 0, writes 1: the bytes in M were last written in Y; the others in X. Last reads are the same.
  *      odd 0, writes 0: all bytes were last written in X; those in M were last read in Y, the others in X.
  *      odd 1, writes 0: as above, but Y is the number of a read map.
- *      odd 1, writes 1, Y not 0: M is a half h (its top bit) and a signed number d of seven bits: half h was last written in Y, the
- *        other in X and read in Y + d. So runs through an array of four-byte elements, each read and then written, need no record.
+ *      odd 1, writes 1, Y not 0: mixed. M is four digits of base three, the lowest for the first two bytes: 0: last written in X;
+ *        1: the same, and last read in Y; 2: last written in Y.
  *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record.
  * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
  *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).

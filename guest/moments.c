@@ -133,18 +133,27 @@ static uint32_t new_moment(struct rf_self *self, uint32_t note)
     return moment;
 }
 
-uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
+static inline struct rf_cached_moment *cached_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
 {
     uint64_t key = rf_access_key(pc, flags, size);
     uint32_t node = rf_depot_node(self);
     uint64_t mixed = (key ^ (uint64_t)node << 7 ^ (uint64_t)self->locks << 20) * UINT64_C(0x9e3779b97f4a7c15);
     struct rf_cached_moment *cached = &self->moments[mixed >> 32 & (RF_MOMENT_CACHE - 1)];
-    if (cached->key == key && cached->node == node && cached->locks == self->locks) {
-        if (rf_moment_is_now(self, cached->moment))
-            return cached->moment;
-    } else {
+    if (cached->key != key || cached->node != node || cached->locks != self->locks)
         *cached = (struct rf_cached_moment){ key, node, self->locks, 0,
                                              rf_depot_put(key, (uint64_t)self->locks << 32 | node) };
-    }
-    return cached->moment = new_moment(self, cached->note);
+    return cached;
+}
+
+uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
+{
+    struct rf_cached_moment *cached = cached_here(self, pc, flags, size);
+    if (!rf_moment_is_now(self, cached->moment))
+        cached->moment = new_moment(self, cached->note);
+    return cached->moment;
+}
+
+uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
+{
+    return cached_here(self, pc, flags, size)->note;
 }

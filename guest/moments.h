@@ -56,6 +56,9 @@ extern uint64_t rf_moments_lost;
 /* The moment of an access here and now; 0: there is none left. */
 uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 
+/* The note that it would have. */
+uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
+
 /* Is the moment one of the thread's present epoch? */
 static inline bool rf_moment_is_now(const struct rf_self *self, uint32_t moment)
 {

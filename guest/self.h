@@ -39,6 +39,8 @@ struct rf_self {
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them */
+    struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
+    uint32_t nearby_turn;
 
     struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */
 
@@ -50,6 +52,7 @@ struct rf_self {
     char name[16];
     bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
     void *threads, *locking, *atomics, *libc, *heap; /* what these files of the guest keep of a thread */
+    uint64_t *tape, *tape_end;                       /* guest/record.c: where the next event is written, and how far */
 
     struct rf_self *next, *previous; /* all that live, under the lock of guest/threads.c */
 };

@@ -14,6 +14,7 @@
 #include "guest/granule.h"
 #include "guest/memory.h"
 #include "guest/moments.h"
+#include "guest/nearby.h"
 #include "guest/options.h"
 #include "guest/threads.h"
 
@@ -64,24 +65,12 @@ static uint64_t visit_slice(uint64_t slice, visit_fn *visit)
     return kept | (uint64_t)y << 28 | visit(x);
 }
 
-/* What was read in Y + d may now be too far from Y for a word. */
-static void visit_halves(uint64_t *place, uint64_t word, visit_fn *visit)
-{
-    uint32_t y = visit(RF_WORD_Y(word)), r = visit(rf_halves_read(word)), x = visit(RF_WORD_X(word));
-    if (y == RF_WORD_Y(word) && r == rf_halves_read(word) && x == RF_WORD_X(word))
-        return;
-    uint8_t mask = (uint8_t)rf_halves_mask(word), rest = (uint8_t)~mask;
-    struct rf_step step = { .stripe = rf_stripe_of(place) };
-    struct rf_slices slices = { 2, { { .mask = mask, .cell.word = (uint64_t)y << 32 | y },
-                                     { .mask = rest, .cell.word = (uint64_t)x << 32 | r } } };
-    __atomic_store_n(place, rf_slices_word(&slices, &step, 0), __ATOMIC_RELAXED);
-}
-
 static void visit_word(uint64_t *place, visit_fn *visit)
 {
     uint64_t word = *place;
-    if (rf_word_is_halves(word)) {
-        visit_halves(place, word, visit);
+    if (rf_word_is_mixed(word)) {
+        uint32_t y = visit(RF_WORD_Y(word));
+        *place = (word & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28)) | (uint64_t)y << 28 | visit(RF_WORD_X(word));
         return;
     }
     if (rf_word_is_record(word)) {
@@ -121,6 +110,7 @@ static void prepare_thread(struct rf_self *self, void *context)
     /* Moments of emptied blocks will be used again for something else. */
     for (unsigned i = 0; i < RF_MOMENT_CACHE; i++)
         self->moments[i].moment = 0;
+    rf_nearby_clear(self);
     self->wants_sweep = false;
 }
 

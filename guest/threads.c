@@ -13,9 +13,11 @@
 #include "guest/intercept.h"
 #include "guest/locks.h"
 #include "guest/memory.h"
+#include "guest/nearby.h"
 #include "guest/options.h"
 #include "guest/slots.h"
 #include "guest/spin.h"
+#include "guest/tap.h"
 
 #define SPARE_FRAMES (64u << 10) /* bytes of frames beyond what the stack can hold: for handlers that run on stacks of their own */
 #define FIBER_STACK (8u << 20)   /* a fiber's stack is not known */
@@ -180,6 +182,8 @@ static void record_empty(struct record *record)
         RF_SYSCALL(SYS_munmap, self->frames, record->frames_bytes);
     self->frames = self->frames_end = NULL;
     rf_give(self->moments, RF_MOMENT_CACHE * sizeof *self->moments);
+    rf_give(self->nearby, RF_NEARBY_SETS * RF_NEARBY_WAYS * sizeof *self->nearby);
+    self->nearby = NULL;
     self->moments = NULL;
     rf_locks_thread_end(self);
     rf_atomics_thread_end(self);
@@ -291,8 +295,20 @@ static void join_past(struct rf_self *other, void *self)
     struct rf_thread *thread = &((struct rf_self *)self)->thread;
     if (other == self)
         return;
+    if (rf_tap)
+        rf_tap_past(other);
     rf_clock_room(&thread->clock, other->thread.clock.len);
     rf_clock_join(&thread->clock, NULL, &other->thread.clock);
+}
+
+void rf_thread_learn_past(struct rf_self *self)
+{
+    rf_world_stop(self);
+    rf_threads_each(join_past, self);
+    rf_slots_past(&self->thread);
+    if (rf_tap)
+        rf_tap_attached(self);
+    rf_world_go(self);
 }
 
 struct rf_self *rf_self_attach(void)
@@ -320,10 +336,7 @@ struct rf_self *rf_self_attach(void)
         make_end_key();
         rf_fork_begin();
     } else {
-        rf_world_stop(self);
-        rf_threads_each(join_past, self);
-        rf_slots_past(&self->thread);
-        rf_world_go(self);
+        rf_thread_learn_past(self);
     }
     gone = false;
     run_as(record);
@@ -350,6 +363,7 @@ struct rf_self *rf_thread_created(struct rf_self *parent, uint32_t creation, siz
     if (stack_size)
         frames_begin(record, stack_size);
     link_record(self);
+    rf_tap_sync(parent, RF_FORK, self->number, 0);
     rf_epoch_begin(parent);
     list_leave(parent);
     return self;
@@ -387,6 +401,8 @@ void rf_thread_begin(struct rf_self *self)
 /* The end of a thread, or of a fiber, for everybody else. The caller has the list. */
 static void leave(struct record *record)
 {
+    if (rf_tap)
+        rf_tap_ends(&record->self);
     unlink_record(&record->self);
     rf_spin_lock(&rf_slots_lock);
     bool left = __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & DETACHED || record->self.is_fiber;
@@ -457,6 +473,7 @@ void rf_thread_joined(struct rf_self *self, struct rf_self *child)
         list_leave(self);
     }
     rf_busy_begin(self);
+    rf_tap_sync(self, RF_JOIN, child->number, 0);
     rf_clock_room(&self->thread.clock, child->thread.clock.len);
     rf_clock_join(&self->thread.clock, &self->memory, &child->thread.clock);
     rf_spin_lock(&rf_slots_lock);

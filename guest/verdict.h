@@ -4,7 +4,8 @@
 
 #include "guest/self.h"
 
-/* An access (moment `now`) races with an earlier one. Nothing is held, the thread is not busy, the access has not happened yet. */
-void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uint32_t now, uint32_t earlier);
+/* An access (moment `now`) races with an earlier one, of which the mask tells what it left in the granule. Nothing is held, the thread is not busy, the access has not happened yet. */
+void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uint32_t now, uint32_t earlier,
+                   unsigned earlier_mask, bool earlier_writes);
 
 #endif
