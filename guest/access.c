@@ -156,15 +156,34 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 static inline bool repeats_plainly(uint64_t word, unsigned mask, unsigned flags)
 {
     uint64_t moment = word >> 28 & RF_MOMENT_MASK;
-    return !(mask & ~RF_WORD_M(word)) && !(word & RF_ODD_BIT) && moment - (rf_hot.base & 0xfffffff) < rf_hot.span &&
+    return !(mask & ~RF_WORD_M(word)) && !(word & RF_ODD_BIT) && moment - rf_hot.first < rf_hot.span &&
            (!(flags & RF_A_WRITE) || (word & RF_WRITES_BIT));
+}
+
+/* The same for a record: one slice has all bytes of the mask. See guest/units.h, 2. */
+static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    if (!rf_word_is_record(word))
+        return false;
+    const uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
+    for (unsigned i = 0; i < RF_WORD_M(word) && i < RF_RECORD_MOST; i++) {
+        uint64_t slice = __atomic_load_n(&record[i], __ATOMIC_RELAXED);
+        if ((mask & ~RF_WORD_M(slice)) || (slice & RF_WRITES_BIT))
+            continue;
+        uint64_t moment = flags & RF_A_WRITE ? RF_WORD_X(slice) : slice & RF_ODD_BIT ? UINT64_MAX : RF_WORD_Y(slice);
+        if (moment - rf_hot.first >= rf_hot.span)
+            return false;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+    }
+    return false;
 }
 
 /* Another part of a granule that the thread has accessed in this epoch, or the same in another way. */
 static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
 {
     uint64_t moment = word >> 28 & RF_MOMENT_MASK, next;
-    if (moment - (rf_hot.base & 0xfffffff) >= rf_hot.span || rf_word_has_units(word) || !rf_word_join(step, word, mask, &next))
+    if (moment - rf_hot.first >= rf_hot.span || rf_word_has_units(word) || !rf_word_join(step, word, mask, &next))
         return false;
     if (next == word)
         return true;
@@ -190,7 +209,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     uint64_t *place = rf_word(addr);
     rf_busy_begin(self);
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (!repeats_plainly(word, mask, flags) && !joins(&step, place, word, mask, pc, size) &&
+    if (!repeats_plainly(word, mask, flags) && !repeats_in_record(place, word, mask, flags) && !joins(&step, place, word, mask, pc, size) &&
         !(rf_word_has_units(word) && rf_word_repeats(self, place, word, mask, flags))) {
         step.now = rf_moment_now(self, pc, flags, size);
         touch(place);

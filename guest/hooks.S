@@ -14,20 +14,51 @@
 
         .text
 
-/* word -> %rax */
+/* word -> %rax, %rdx */
 .macro LOAD_WORD near
 .if \near
         movabs  $RF_ADDRESS_MASK, %rax
         and     %rdi, %rax
         movabs  $RF_WORDS, %rcx
         mov     (%rax,%rcx), %rax
+        mov     %rax, %rdx
 .else
         mov     rf_plane_mask(%rip), %rax
         and     %rdi, %rax
         add     rf_plane_words(%rip), %rax
         mov     rf_hot@gottpoff(%rip), %rcx
         mov     (%rax), %rax
+        mov     %rax, %rdx
 .endif
+.endm
+
+/* The same for some bytes of a granule: jumps to 2 unless the word in %rdx, of one of the two plain forms, says that these were
+ * accessed in this epoch. */
+.macro CHECK_PART near size write
+.if \write
+        bt      $27, %rdx
+        jnc     2f
+.endif
+        mov     %rdx, %rax
+        shl     $8, %rax
+        shr     $36, %rax
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rax
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+.else
+        sub     %fs:RF_HOT_FIRST(%rcx), %rax
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+.endif
+        jae     2f
+        mov     %edi, %ecx
+        and     $7, %ecx
+        mov     $(1 << \size) - 1, %eax
+        shl     %cl, %eax
+        shr     $56, %rdx
+        not     %edx
+        test    %eax, %edx
+        jne     2f
+        ret
 .endm
 
 /* Jumps to 1 unless the word in %rax says that all of the granule was accessed in this epoch. */
@@ -91,7 +122,11 @@ near_\name:
         LOAD_WORD \near
         CHECK_READ \near
         ret
-1:      GO_SLOW \near \size \flags
+1:
+.if \size < 8
+        CHECK_PART \near \size 0
+.endif
+2:      GO_SLOW \near \size \flags
         END     \near \name
 .endm
 
@@ -100,7 +135,11 @@ near_\name:
         LOAD_WORD \near
         CHECK_WRITE \near
         ret
-1:      GO_SLOW \near \size \flags
+1:
+.if \size < 8
+        CHECK_PART \near \size 1
+.endif
+2:      GO_SLOW \near \size \flags
         END     \near \name
 .endm
 
@@ -109,10 +148,10 @@ near_\name:
         BEGIN   \near \name
         LOAD_WORD \near
         CHECK_READ \near
-        mov     %rdi, %rdx
+        mov     %rdi, %rsi
         add     $\size - 1, %rdi
         LOAD_WORD \near
-        mov     %rdx, %rdi
+        mov     %rsi, %rdi
         CHECK_READ \near
         ret
 1:      GO_SLOW \near \size \flags
@@ -123,10 +162,10 @@ near_\name:
         BEGIN   \near \name
         LOAD_WORD \near
         CHECK_WRITE \near
-        mov     %rdi, %rdx
+        mov     %rdi, %rsi
         add     $\size - 1, %rdi
         LOAD_WORD \near
-        mov     %rdx, %rdi
+        mov     %rsi, %rdi
         CHECK_WRITE \near
         ret
 1:      GO_SLOW \near \size \flags

@@ -27,6 +27,7 @@
 #define RF_HOT_BASE2 16 /* base << 1 | 1, for writes */
 #define RF_HOT_TOP 24   /* where the next frame is pushed */
 #define RF_HOT_SELF 32
+#define RF_HOT_FIRST 40 /* the first moment of the epoch, alone */
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -47,13 +48,14 @@ struct rf_hot {
     uint64_t base, span, base2;
     struct rf_frame *top;
     struct rf_self *self; /* NULL: a thread that the guest does not know yet */
+    uint64_t first;
 };
 
 extern RF_TLS struct rf_hot rf_hot;
 
 _Static_assert(offsetof(struct rf_hot, base) == RF_HOT_BASE && offsetof(struct rf_hot, span) == RF_HOT_SPAN &&
                    offsetof(struct rf_hot, base2) == RF_HOT_BASE2 && offsetof(struct rf_hot, top) == RF_HOT_TOP &&
-                   offsetof(struct rf_hot, self) == RF_HOT_SELF,
+                   offsetof(struct rf_hot, self) == RF_HOT_SELF && offsetof(struct rf_hot, first) == RF_HOT_FIRST,
                "hooks.S");
 #endif
 #endif

@@ -74,6 +74,7 @@ static void set_epoch(struct rf_self *self, uint32_t first)
 {
     rf_hot.base = UINT64_C(0xff) << 28 | first;
     rf_hot.base2 = rf_hot.base << 1 | 1;
+    rf_hot.first = first;
     rf_hot.span = 0;
     self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
 }
