@@ -39,6 +39,7 @@
 #include "guest/memory.h"
 #include "guest/options.h"
 #include "guest/report.h"
+#include "guest/tap.h"
 #include "guest/threads.h"
 
 #define OWN_PART_APART 1u /* rf_object.extra of an atomic */
@@ -48,6 +49,7 @@
 struct fences {
     struct rf_clock released; /* F; empty: no release fence yet */
     struct rf_clock pending;  /* P */
+    uint64_t key;             /* between the thread and its companions (guest/tap.h) */
     bool deferring;
     unsigned deferred;
     struct {
@@ -140,9 +142,46 @@ static uint32_t knower(const struct rf_atomic *op)
     return op->self->thread.index + 1;
 }
 
+/* ---- for the tap ---- */
+
+/* Before rf_object_acquire(), which tells the object's own key. */
+static void tell_received(struct rf_atomic *op, bool acquires)
+{
+    struct rf_object *object = op->object;
+    enum rf_tap_who who = acquires ? RF_TAP_SELF : RF_TAP_RECEIVER;
+    if (!object->sync.released.len || object->sync.last == knower(op))
+        return;
+    if (!acquires)
+        rf_tap_receive(op->self, who, object, rf_tap_key(object));
+    if (object->kind == RF_O_ATOMIC && object->extra == OWN_PART_APART)
+        rf_tap_receive(op->self, who, object, object->own_key);
+}
+
+/* Invariant 5, for those that both receive and publish. Others are told by rf_access(). */
+static void tell_access(struct rf_atomic *op)
+{
+    if (rf_tap && op->publishes && op->acquires)
+        rf_tap_access(op->self, op->addr, op->size, RF_A_ATOMIC, op->pc);
+}
+
+/* A release fence: the publisher knows what the thread knows. An acquire fence: the thread knows what the receiver does. */
+static void tell_fence(struct rf_self *self, enum rf_tap_who who)
+{
+    struct fences *fences = fences_of(self);
+    if (!fences->key) {
+        fences->key = rf_tap_new_key();
+        rf_tap_new_key(); /* the second one is for the other companion */
+    }
+    uint64_t key = fences->key + (who == RF_TAP_RECEIVER);
+    rf_tap->sync(self, who == RF_TAP_PUBLISHER ? RF_TAP_SELF : RF_TAP_RECEIVER, RF_SIGNAL, key, 0);
+    rf_tap->sync(self, who == RF_TAP_PUBLISHER ? RF_TAP_PUBLISHER : RF_TAP_SELF, RF_WAIT, key, 0);
+}
+
 static void receive(struct rf_atomic *op, bool acquires)
 {
     struct rf_sync *sync = &op->object->sync;
+    if (__builtin_expect(rf_tap != NULL, 0))
+        tell_received(op, acquires);
     if (acquires)
         rf_object_acquire(op->self, op->object);
     else if (sync->released.len && sync->last != knower(op))
@@ -167,12 +206,15 @@ static void publish_fenced(struct rf_atomic *op)
         sync->last = knower(op);
     else if (sync->last != knower(op))
         sync->last = 0;
+    if (rf_tap)
+        rf_tap_publish(op->self, RF_TAP_PUBLISHER, op->object, rf_tap_key(op->object));
     join(&sync->released, clock);
 }
 
 void rf_atomic_read(struct rf_atomic *op, bool acquires)
 {
     receive(op, acquires);
+    tell_access(op);
     rf_atomic_close(op);
 }
 
@@ -191,6 +233,7 @@ void rf_atomic_written(struct rf_atomic *op)
         } else if (!is_lock && object->extra == OWN_PART_APART) {
             copy(&object->sync.released, &object->sync.readers);
             object->sync.last = knower(op);
+            object->key = object->own_key;
         }
         publish_fenced(op);
     }
@@ -214,14 +257,21 @@ static void keep_own_part(struct rf_atomic *op, const struct rf_clock *joining)
     } else if (object->last_store != me && object->extra != OWN_PART_APART) {
         copy(&object->sync.readers, &object->sync.released);
         object->extra = OWN_PART_APART;
+        if (rf_tap) {
+            object->own_key = rf_tap_key(object);
+            rf_tap_renew(object); /* who receives looks at both */
+        }
     } else if (object->last_store == me && object->extra == OWN_PART_APART) {
         join(&object->sync.readers, joining);
+        if (rf_tap)
+            rf_tap_publish(op->self, op->releases ? RF_TAP_SELF : RF_TAP_PUBLISHER, object, object->own_key);
     }
 }
 
 void rf_atomic_updated(struct rf_atomic *op)
 {
     receive(op, op->acquires);
+    tell_access(op);
     if (op->releases) {
         keep_own_part(op, &op->self->thread.clock);
         rf_object_release(op->self, op->object);
@@ -237,6 +287,8 @@ void rf_atomic_check(struct rf_atomic *op, bool writes)
     unsigned flags = RF_A_ATOMIC | (writes ? RF_A_WRITE : 0);
     bool may_defer = op->publishes && op->acquires && !op->silent;
     struct fences *fences = may_defer ? fences_of(op->self) : NULL;
+    if (rf_tap && may_defer) /* told between what it receives and what it publishes: tell_access() */
+        return;
     if (may_defer)
         fences->deferring = true;
     rf_access(op->addr, op->size, flags, op->pc);
@@ -290,11 +342,15 @@ void __tsan_atomic_thread_fence(int order)
         return;
     rf_busy_begin(self);
     if (acquires) {
+        if (rf_tap)
+            tell_fence(self, RF_TAP_RECEIVER);
         join(&self->thread.clock, &fences->pending);
         rf_clock_clear(&fences->pending);
     }
     if (releases) {
         copy(&fences_of(self)->released, &self->thread.clock);
+        if (rf_tap)
+            tell_fence(self, RF_TAP_PUBLISHER);
         rf_epoch_begin(self); /* what comes after the fence is not released by it */
     }
     rf_busy_end(self);

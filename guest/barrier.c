@@ -11,12 +11,14 @@
 #include "guest/memory.h"
 #include "guest/objects.h"
 #include "guest/pthread.h"
+#include "guest/tap.h"
 #include "guest/threads.h"
 
 struct round {
     struct rf_clock clock;
     uint32_t arrived, left;
     bool current; /* the object names it */
+    uint64_t key; /* guest/tap.h */
 };
 
 static void give_round(struct round *round)
@@ -50,6 +52,9 @@ static struct round *arrive(struct rf_self *self, uintptr_t addr)
         round->current = true;
     }
     round->arrived++;
+    if (rf_tap && !round->key)
+        round->key = rf_tap_new_key();
+    rf_tap_sync(self, RF_SIGNAL, round->key, 0);
     rf_clock_room(&round->clock, self->thread.clock.len);
     rf_clock_join(&round->clock, &self->memory, &self->thread.clock);
     rf_epoch_begin(self);
@@ -60,6 +65,7 @@ static struct round *arrive(struct rf_self *self, uintptr_t addr)
 static void leave(struct rf_self *self, uintptr_t addr, struct round *round)
 {
     struct rf_object *object = rf_object_lock(self, addr, RF_O_BARRIER, true);
+    rf_tap_sync(self, RF_WAIT, round->key, 0);
     rf_clock_room(&self->thread.clock, round->clock.len);
     rf_clock_join(&self->thread.clock, &self->memory, &round->clock);
     round->left++;

@@ -24,6 +24,7 @@
 #include "guest/objects.h"
 #include "guest/options.h"
 #include "guest/report.h"
+#include "guest/tap.h"
 #include "guest/threads.h"
 
 static bool had_threads; /* in a child: its parent had several */
@@ -67,6 +68,8 @@ static void after(bool child)
     rf_heap_fork_after(child);
     if (child)
         rf_report_fork_child();
+    if (child && rf_tap)
+        rf_tap->fork_child();
     self->inside--;
 }
 

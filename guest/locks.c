@@ -6,6 +6,7 @@
 #include "guest/options.h"
 #include "guest/report.h"
 #include "guest/spin.h"
+#include "guest/tap.h"
 #include "guest/threads.h"
 
 #define CACHE 64u
@@ -110,6 +111,7 @@ void rf_locks_abandon(struct rf_self *self)
         if (!object)
             continue;
         if (object->owner == self->number + 1) {
+            rf_tap_lock(self, RF_RELEASE, object, 0);
             rf_clock_room(&object->sync.released, self->thread.clock.len);
             rf_order_unlock(&self->order, &self->thread, &object->sync, true);
         }
@@ -295,6 +297,7 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
     if (__builtin_expect(!again, 1)) {
         if (!self->ignore_sync) {
             struct rf_sync *sync = &object->sync;
+            rf_tap_lock(self, read ? RF_READ_ACQUIRE : RF_ACQUIRE, object, pc);
             if (sync->last != me)
                 rf_clock_room(&self->thread.clock, sync->released.len);
             if (!read)
@@ -336,6 +339,7 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
             read = false;
     }
     if (!self->ignore_sync) {
+        rf_tap_lock(self, read ? RF_READ_RELEASE : RF_RELEASE, object, pc);
         rf_clock_room(read ? &object->sync.readers : &object->sync.released, self->thread.clock.len);
         rf_order_unlock(&self->order, &self->thread, &object->sync, !read);
         rf_epoch_begin(self);
@@ -375,6 +379,7 @@ bool rf_lock_acquired_quickly(struct rf_self *self, uintptr_t addr)
     bool quickly = object && !object->owner;
     if (__builtin_expect(quickly, 1)) {
         struct locking *locking = self->locking;
+        rf_tap_lock(self, RF_ACQUIRE, object, 0);
         object->owner = self->number + 1;
         object->depth = 1;
         locking->held[0] = (struct rf_held_now){ .number = object->lock_number, .times = 1 };
@@ -396,6 +401,7 @@ bool rf_lock_released_quickly(struct rf_self *self, uintptr_t addr)
     bool quickly = object && object->owner == self->number + 1 && object->depth == 1 && self->locks == object->alone &&
                    !self->ignore_sync && object->sync.released.cap >= clock->len;
     if (__builtin_expect(quickly, 1)) {
+        rf_tap_lock(self, RF_RELEASE, object, 0);
         uint32_t *to = object->sync.released.times;
         for (uint32_t i = 0; i < clock->len; i += 4) /* capacities are powers of two, from 8 on; beyond the length all are 0 */
             *(four *)(to + i) = *(const four *)(clock->times + i);

@@ -39,6 +39,7 @@
 #include "guest/options.h"
 #include "guest/planes.h"
 #include "guest/system.h"
+#include "guest/tap.h"
 
 /* guest/hooks.S */
 extern const char rf_near_begin[], rf_near_end[], rf_near_names[];
@@ -649,6 +650,8 @@ static void look(void)
 
 void rf_module_loaded(void)
 {
+    if (rf_tap)
+        rf_tap->modules();
     if (rf_options.patch_calls && __libc_single_threaded)
         look();
 }

@@ -14,6 +14,7 @@
 #include "guest/memory.h"
 #include "guest/planes.h"
 #include "guest/spin.h"
+#include "guest/tap.h"
 #include "guest/threads.h"
 
 #define FEW 4u
@@ -188,6 +189,8 @@ static unsigned take_out(struct rf_object **list, uintptr_t from, uintptr_t to)
         if (object->lock_number)
             rf_lock_order_forget(object->lock_number);
         rf_object_detail_end(object);
+        if (rf_tap)
+            rf_tap_forgotten(object);
         rf_clock_give(&object->sync.released);
         rf_clock_give(&object->sync.readers);
         /* All is as in new memory, but for the lock, for which others may be waiting, and for next, which others may be reading. */
@@ -196,6 +199,7 @@ static unsigned take_out(struct rf_object **list, uintptr_t from, uintptr_t to)
         object->sync.last = 0;
         object->created = object->lock_number = object->owner = object->depth = object->flags = 0;
         object->last_store = object->extra = object->owner_note = object->reading = object->toucher = object->quick = object->alone = 0;
+        object->key = object->own_key = 0;
         rf_spin_unlock(&object->lock);
         object_give(object);
         count++;
@@ -305,12 +309,16 @@ void rf_object_acquire(struct rf_self *self, struct rf_object *object)
 {
     if (object->sync.last == self->thread.index + 1)
         return;
+    if (rf_tap)
+        rf_tap_receive(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_clock_room(&self->thread.clock, object->sync.released.len);
     rf_order_receive(&self->order, &self->thread, &object->sync);
 }
 
 void rf_object_release(struct rf_self *self, struct rf_object *object)
 {
+    if (rf_tap)
+        rf_tap_publish(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_clock_room(&object->sync.released, self->thread.clock.len);
     rf_order_publish(&self->order, &self->thread, &object->sync);
     rf_epoch_begin(self);
@@ -318,6 +326,10 @@ void rf_object_release(struct rf_self *self, struct rf_object *object)
 
 void rf_object_release_store(struct rf_self *self, struct rf_object *object)
 {
+    if (rf_tap && object->sync.released.len && object->sync.last != self->thread.index + 1)
+        rf_tap_renew(object);
+    if (rf_tap)
+        rf_tap_publish(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_clock_room(&object->sync.released, self->thread.clock.len);
     rf_clock_copy(&object->sync.released, &self->memory, &self->thread.clock);
     object->sync.last = self->thread.index + 1;
@@ -327,6 +339,8 @@ void rf_object_release_store(struct rf_self *self, struct rf_object *object)
 void rf_object_clear(struct rf_self *self, struct rf_object *object)
 {
     (void)self;
+    if (rf_tap && object->sync.released.len)
+        rf_tap_renew(object);
     rf_clock_clear(&object->sync.released);
     object->sync.last = 0;
 }

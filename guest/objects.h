@@ -34,6 +34,7 @@ struct rf_object {
     uint32_t toucher;      /* a lock: number + 1 of the thread whose use of it was looked at as an access last */
     uint32_t quick, alone; /* guest/locks.c, the quick way: for which thread (number + 1), and the set of this lock alone */
     struct rf_object *next; /* of those in the same part of the page; written under the page's lock */
+    uint64_t key, own_key; /* guest/tap.h: under which it is told; 0: not told yet. guest/atomics.c: that of the own part */
     void *detail;          /* barriers: the round (guest/barrier.c); semaphores: the posts (guest/semaphore.c) */
 };
 

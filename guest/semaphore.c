@@ -15,12 +15,14 @@
 #include "guest/objects.h"
 #include "guest/options.h"
 #include "guest/pthread.h"
+#include "guest/tap.h"
 #include "guest/threads.h"
 
 /* rf_object.extra is the number of tokens that nobody posted; rf_object.detail the posts. */
 struct post {
     struct post *next;
     struct rf_clock clock;
+    uint64_t key; /* guest/tap.h */
 };
 
 struct posts {
@@ -61,6 +63,8 @@ static void posted(struct rf_self *self, uintptr_t addr)
     if (rf_options.strict_semaphores && object->kind == RF_O_SEMAPHORE) {
         struct posts *posts = object->detail ? object->detail : (object->detail = rf_take(sizeof *posts));
         struct post *post = rf_take(sizeof *post);
+        post->key = rf_tap ? rf_tap_new_key() : 0;
+        rf_tap_sync(self, RF_SIGNAL, post->key, 0);
         rf_clock_room(&post->clock, self->thread.clock.len);
         rf_clock_copy(&post->clock, &self->memory, &self->thread.clock);
         if (posts->last)
@@ -89,6 +93,7 @@ static void waited(struct rf_self *self, uintptr_t addr)
         else if (object->detail)
             post = take_first(object->detail);
         if (post) {
+            rf_tap_sync(self, RF_WAIT, post->key, 0);
             rf_clock_room(&self->thread.clock, post->clock.len);
             rf_clock_join(&self->thread.clock, &self->memory, &post->clock);
             give_post(post);

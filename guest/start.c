@@ -25,6 +25,7 @@
 #include "guest/near.h"
 #include "guest/options.h"
 #include "guest/planes.h"
+#include "guest/record.h"
 #include "guest/report.h"
 #include "guest/system.h"
 #include "guest/threads.h"
@@ -106,6 +107,7 @@ int rf_start(void)
     rf_world_begin();
     rf_depot_begin();
     rf_moments_begin();
+    rf_record_begin(environment_block());
     rf_plane_mask = RF_ADDRESS_MASK;
     rf_plane_words = (uint64_t *)RF_WORDS;
     state = RUNS;

@@ -1,0 +1,87 @@
+#include "guest/tap.h"
+
+#include "guest/access.h"
+#include "guest/threads.h"
+
+/* No address is as large; fresh keys are from here on. */
+#define KEYS (UINT64_C(1) << 59)
+#define ENDS (KEYS - 1)  /* of all threads that have ended */
+#define PASTS (KEYS - 2) /* of all threads that live when one comes that nobody created */
+
+const struct rf_tap *rf_tap;
+static uint64_t keys = KEYS;
+
+bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    bool mine = rf_busy_enter(self);
+    rf_tap->access(self, addr, size, flags, pc);
+    rf_busy_leave(self, mine);
+    return rf_tap->alone;
+}
+
+bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
+{
+    bool mine = rf_busy_enter(self);
+    rf_tap->memory(self, op, addr, size, pc);
+    rf_busy_leave(self, mine);
+    return rf_tap->alone;
+}
+
+uint64_t rf_tap_new_key(void)
+{
+    return __atomic_fetch_add(&keys, 1, __ATOMIC_RELAXED);
+}
+
+/* An object's key is its address, for people to read, unless another object had that address. Which had is kept in a table of bits, in
+ * which an address may be found by mistake: that costs nothing but a key. */
+#define FORGOTTEN 65536u
+static uint8_t forgotten[FORGOTTEN];
+
+static uint8_t *forgotten_at(uintptr_t addr)
+{
+    return &forgotten[(addr * UINT64_C(0x9e3779b97f4a7c15)) >> 48 & (FORGOTTEN - 1)];
+}
+
+void rf_tap_forgotten(const struct rf_object *object)
+{
+    __atomic_store_n(forgotten_at(object->addr), 1, __ATOMIC_RELAXED);
+}
+
+uint64_t rf_tap_key(struct rf_object *object)
+{
+    if (!object->key)
+        object->key = __atomic_load_n(forgotten_at(object->addr), __ATOMIC_RELAXED) ? rf_tap_new_key() : object->addr;
+    return object->key;
+}
+
+void rf_tap_renew(struct rf_object *object)
+{
+    object->key = rf_tap_new_key();
+}
+
+void rf_tap_receive(struct rf_self *self, enum rf_tap_who who, struct rf_object *object, uint64_t key)
+{
+    rf_tap->sync(self, who, object->kind == RF_O_ATOMIC ? RF_VOLATILE_READ : RF_WAIT, key, 0);
+}
+
+void rf_tap_publish(struct rf_self *self, enum rf_tap_who who, struct rf_object *object, uint64_t key)
+{
+    rf_tap->sync(self, who, object->kind == RF_O_ATOMIC ? RF_VOLATILE_WRITE : RF_SIGNAL, key, 0);
+}
+
+void rf_tap_past(struct rf_self *other)
+{
+    rf_tap->sync(other, RF_TAP_SELF, RF_SIGNAL, PASTS, 0);
+}
+
+void rf_tap_attached(struct rf_self *self)
+{
+    rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, PASTS, 0);
+    rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, ENDS, 0);
+}
+
+void rf_tap_ends(struct rf_self *self)
+{
+    rf_tap->sync(self, RF_TAP_SELF, RF_SIGNAL, ENDS, 0);
+    rf_tap->end(self);
+}

@@ -1,0 +1,71 @@
+/* The tap: one place at which everything that a run does can be heard, in terms of core/event.h. The recorder (guest/record.c) listens
+ * there, and any detector that is to run online besides the built-in one can.
+ *
+ * 1. rf_tap is NULL, and then nothing is told, or set before the second thread begins and never NULL again.
+ * 2. While somebody listens, rf_hot.span stays 0 if the listener is alone (the built-in detector is off): every access comes the long
+ *    way and is told.
+ * 3. The thread is busy (guest/self.h) while it tells: no signal handler of the program comes in between. sync() is called while the
+ *    object is locked, or under a lock that orders it otherwise, so that calls come in the order in which clocks are joined. memory()
+ *    is called before a block can be handed to another thread, and after it was taken from there.
+ * 4. An object has a key. Its rules are those of `sig` and `wait` (doc/semantics.md): a release adds to what the key holds, an acquire
+ *    receives all of it. An operation that makes an object forget gives it a new key, which nobody used before. So the listener
+ *    needs no rules of its own for atomic stores, barriers, semaphores, or memory that is used again for another object.
+ * 5. Fences publish, or receive, what a thread knew at another time. For these the thread has two companions that are threads of
+ *    their own for happens-before, with no accesses: `publisher` knows what the last release fence published; `receiver` knows
+ *    what relaxed reads brought, until an acquire fence.
+ */
+#ifndef RF_GUEST_TAP_H
+#define RF_GUEST_TAP_H
+
+#include "core/event.h"
+#include "guest/objects.h"
+
+enum rf_tap_who { RF_TAP_SELF, RF_TAP_PUBLISHER, RF_TAP_RECEIVER };
+
+struct rf_tap {
+    bool alone; /* the built-in detector is off */
+    /* Flags as in guest/access.h. */
+    void (*access)(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+    /* Any operation of the kind SYNC; the key of FORK and JOIN is the number of the other thread. pc 0: not known. */
+    void (*sync)(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc);
+    /* ALLOC: new memory. FREE: given back, which writes all of it. */
+    void (*memory)(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
+    /* A thread begins, after its FORK, with the first that is told of it. It does nothing any more; perhaps told by another. */
+    void (*end)(struct rf_self *self);
+    void (*modules)(void);    /* code was loaded */
+    void (*fork_child)(void); /* in the child of a fork() */
+};
+
+extern const struct rf_tap *rf_tap;
+
+static inline void rf_tap_sync(struct rf_self *self, enum rf_op op, uint64_t key, uintptr_t pc)
+{
+    if (__builtin_expect(rf_tap != NULL, 0))
+        rf_tap->sync(self, RF_TAP_SELF, op, key, pc);
+}
+
+/* True: nobody else looks at the access. */
+bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
+
+/* A key that nobody has. */
+uint64_t rf_tap_new_key(void);
+uint64_t rf_tap_key(struct rf_object *object); /* the object's */
+void rf_tap_renew(struct rf_object *object);   /* what it held is forgotten */
+void rf_tap_forgotten(const struct rf_object *object);
+/* The object is locked. */
+static inline void rf_tap_lock(struct rf_self *self, enum rf_op op, struct rf_object *object, uintptr_t pc)
+{
+    if (__builtin_expect(rf_tap != NULL, 0))
+        rf_tap->sync(self, RF_TAP_SELF, op, rf_tap_key(object), pc);
+}
+void rf_tap_receive(struct rf_self *self, enum rf_tap_who who, struct rf_object *object, uint64_t key);
+void rf_tap_publish(struct rf_self *self, enum rf_tap_who who, struct rf_object *object, uint64_t key);
+
+/* A thread that nobody created has the past of all others (guest/threads.c, join_past): of each that lives, with the world stopped;
+ * then it is there itself. */
+void rf_tap_past(struct rf_self *other);
+void rf_tap_attached(struct rf_self *self);
+void rf_tap_ends(struct rf_self *self); /* the caller is busy */
+
+#endif
