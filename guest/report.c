@@ -17,6 +17,7 @@
 #include "guest/annotations.h"
 #include "guest/fd.h"
 #include "guest/heap.h"
+#include "guest/java.h"
 #include "guest/intercept.h"
 #include "guest/locks.h"
 #include "guest/options.h"
@@ -309,7 +310,7 @@ static void find_location(struct rf_self *self, struct rf_record *record, uintpt
         *location = (struct rf_rec_location){ .kind = RF_AT_FD, .fd = fd, .stack = stack_of(note) };
         return;
     }
-    if (rf_heap_block(addr, &block)) {
+    if (rf_java_block(addr, &block) || rf_heap_block(addr, &block)) {
         *location = (struct rf_rec_location){ .kind = block.freed ? RF_AT_FREED : RF_AT_HEAP,
                                               .addr = block.addr,
                                               .size = block.size,

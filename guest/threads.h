@@ -30,6 +30,8 @@ void rf_thread_fresh_slot(struct rf_self *self);
 void rf_thread_born(struct rf_self *child, unsigned long pthread);
 /* The record of a live or unjoined thread. NULL: it is not known. */
 struct rf_self *rf_thread_by_handle(unsigned long pthread);
+/* All that has happened comes before what the thread does from now on. The caller is not busy. */
+void rf_thread_learn_past(struct rf_self *self);
 void rf_thread_name(struct rf_self *child, const char *name);
 
 /* What guest/pthread_create.c hangs into a record: whom to run. */
