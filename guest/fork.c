@@ -35,13 +35,18 @@ bool rf_fork_forbids_threads(void)
     return had_threads && rf_options.die_after_fork;
 }
 
-static void before(void)
+/* What a test may put in: it is called where the guest's locks are not held yet. */
+extern void __tsan_test_only_on_fork(void) __attribute__((weak, visibility("default")));
+
+void rf_fork_before(void)
 {
     struct rf_self *self = rf_started ? rf_self() : NULL;
     forking = self;
     if (!self)
         return;
     self->inside++;
+    if (&__tsan_test_only_on_fork)
+        __tsan_test_only_on_fork();
     rf_heap_fork_before(); /* first: who has one of the heap's locks may be waiting for the world to go on */
     rf_world_stop(self);
     rf_threads_fork_before();
@@ -51,7 +56,7 @@ static void before(void)
     rf_memory_fork_before();
 }
 
-static void after(bool child)
+void rf_fork_after(bool child)
 {
     struct rf_self *self = forking;
     if (!self)
@@ -75,23 +80,23 @@ static void after(bool child)
 
 static void parent_after(void)
 {
-    after(false);
+    rf_fork_after(false);
 }
 
 static void child_after(void)
 {
-    after(true);
+    rf_fork_after(true);
 }
 
 void rf_fork_begin(void)
 {
-    pthread_atfork(before, parent_after, child_after);
+    pthread_atfork(rf_fork_before, parent_after, child_after);
 }
 
 RF_INTERCEPT(pid_t, _Fork, (void))
 {
-    before();
+    rf_fork_before();
     pid_t result = RF_REAL(_Fork)();
-    after(result == 0);
+    rf_fork_after(result == 0);
     return result;
 }
