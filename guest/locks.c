@@ -214,9 +214,10 @@ void rf_lock_created(uintptr_t addr, unsigned flags, uintptr_t pc)
     struct rf_self *self = rf_self();
     if (!self)
         return;
-    rf_objects_forget(addr, 1); /* what was there before is another lock */
-    if (!(flags & RF_L_STATIC))
+    if (!(flags & RF_L_STATIC)) {
+        rf_objects_forget(addr, 1); /* what was there before is another lock */
         rf_access(addr, 1, RF_A_WRITE, pc);
+    } /* else it could be used from the start, and may be in use now */
     struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
     object->created = rf_note_here(pc, 0, 0);
     object->flags |= flags & (RF_L_RECURSIVE | RF_L_STATIC);
@@ -230,6 +231,10 @@ void rf_lock_destroyed(uintptr_t addr, uintptr_t pc)
     if (!self)
         return;
     struct rf_object *object = rf_object_lock(self, addr, RF_O_MUTEX, false);
+    if (object && object->flags & RF_L_STATIC) { /* it is as good as before: others may use it still */
+        rf_object_unlock(self, object);
+        return;
+    }
     if (object) {
         bool gone = object->flags & RF_L_ROBUST_DEAD || (forked && object->owner != self->number + 1);
         if ((object->owner || object->reading) && !gone) {
