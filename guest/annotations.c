@@ -167,39 +167,53 @@ ENTRY(void, __tsan_ignore_thread_end, (void))
     }
 }
 
+/* A report shows the annotation itself on top, and below it the function that has it. */
+#define LOCK_SCOPE(name) \
+    struct rf_scope scope = rf_enter((uintptr_t)&name, PC, __builtin_frame_address(0))
+
 ENTRY(void, AnnotateRWLockCreate, (WHERE, uintptr_t lock))
 {
     UNUSED_WHERE;
-    if (rf_atomic_self())
-        rf_lock_created(lock, RF_L_RW, PC);
+    LOCK_SCOPE(AnnotateRWLockCreate);
+    if (scope.self)
+        rf_lock_created(lock, RF_L_RW, scope.pc);
+    rf_leave(&scope);
 }
 
 ENTRY(void, AnnotateRWLockCreateStatic, (WHERE, uintptr_t lock))
 {
     UNUSED_WHERE;
-    if (rf_atomic_self())
-        rf_lock_created(lock, RF_L_RW | RF_L_STATIC, PC);
+    LOCK_SCOPE(AnnotateRWLockCreateStatic);
+    if (scope.self)
+        rf_lock_created(lock, RF_L_RW | RF_L_STATIC, scope.pc);
+    rf_leave(&scope);
 }
 
 ENTRY(void, AnnotateRWLockDestroy, (WHERE, uintptr_t lock))
 {
     UNUSED_WHERE;
-    if (rf_atomic_self())
-        rf_lock_destroyed(lock, PC);
+    LOCK_SCOPE(AnnotateRWLockDestroy);
+    if (scope.self)
+        rf_lock_destroyed(lock, scope.pc);
+    rf_leave(&scope);
 }
 
 ENTRY(void, AnnotateRWLockAcquired, (WHERE, uintptr_t lock, uintptr_t is_write))
 {
     UNUSED_WHERE;
-    if (rf_atomic_self())
-        rf_lock_acquired(lock, RF_L_RW | (is_write ? 0 : RF_L_READ), PC);
+    LOCK_SCOPE(AnnotateRWLockAcquired);
+    if (scope.self)
+        rf_lock_acquired(lock, RF_L_RW | (is_write ? 0 : RF_L_READ), scope.pc);
+    rf_leave(&scope);
 }
 
 ENTRY(void, AnnotateRWLockReleased, (WHERE, uintptr_t lock, uintptr_t is_write))
 {
     UNUSED_WHERE;
-    if (rf_atomic_self())
-        rf_lock_released(lock, RF_L_RW | (is_write ? 0 : RF_L_READ), PC);
+    LOCK_SCOPE(AnnotateRWLockReleased);
+    if (scope.self)
+        rf_lock_released(lock, RF_L_RW | (is_write ? 0 : RF_L_READ), scope.pc);
+    rf_leave(&scope);
 }
 
 ENTRY(void, AnnotateBenignRaceSized, (WHERE, uintptr_t addr, size_t size, const char *why))
