@@ -9,10 +9,18 @@
 #include "guest/libc.h"
 #include "guest/memory.h"
 
+/* What a scheduler of the program's own may have: it is told that the thread may wait for another's initialisation. */
+extern void blocks_begin(void) __asm__("_ZN6__tsan32OnPotentiallyBlockingRegionBeginEv") __attribute__((weak, visibility("default")));
+extern void blocks_end(void) __asm__("_ZN6__tsan30OnPotentiallyBlockingRegionEndEv") __attribute__((weak, visibility("default")));
+
 RF_INTERCEPT(int, __cxa_guard_acquire, (void *guard))
 {
     struct rf_scope scope = RF_ENTER(__cxa_guard_acquire);
+    if (&blocks_begin)
+        blocks_begin();
     int result = RF_REAL(__cxa_guard_acquire)(guard);
+    if (&blocks_end)
+        blocks_end();
     if (scope.self)
         rf_acquire((uintptr_t)guard, RF_O_ONCE);
     rf_leave(&scope);

@@ -70,11 +70,15 @@ static inline __attribute__((always_inline)) void *rf_real(void **place, const c
 
 #define RF_EXPORT __attribute__((visibility("default"), used))
 
+/* Programs with a function of that name of their own call ours by this one. */
+#define RF_AGAIN(name) \
+    ".globl __interceptor_" name "\n.type __interceptor_" name ", @function\n.set __interceptor_" name ", rf_icpt_" name "\n"
+
 #define RF_INTERCEPT(type, name, parameters)                                                              \
     typedef type rf_fn_##name parameters;                                                                 \
     static void *rf_real_##name __attribute__((unused));                                                   \
     static rf_fn_##name rf_icpt_##name __attribute__((used));                                             \
-    __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n");          \
+    __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n" RF_AGAIN(#name)); \
     static type rf_icpt_##name parameters
 
 #endif

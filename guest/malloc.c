@@ -22,7 +22,7 @@
 #define RF_DOOR(type, name, parameters)                                                                                     \
     typedef type rf_fn_##name parameters;                                                                                   \
     static rf_fn_##name rf_icpt_##name __attribute__((used));                                                               \
-    __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n");                           \
+    __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n" RF_AGAIN(#name));                           \
     static type rf_icpt_##name parameters
 
 #define RF_ALIAS(name, other) __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #other "\n");

@@ -94,6 +94,11 @@ static bool mend_fault(siginfo_t *info, void *context)
     return rf_planes_fault((uintptr_t)info->si_addr);
 }
 
+/* What the program may have: called when the guest has started, and before it ends, with whether something was reported. What the
+ * second returns takes the place of that. */
+extern void __tsan_on_initialize(void) __attribute__((weak, visibility("default")));
+extern int __tsan_on_finalize(int failed) __attribute__((weak, visibility("default")));
+
 int rf_start(void)
 {
     if (__builtin_expect(state != NOT_YET, 1))
@@ -116,6 +121,8 @@ int rf_start(void)
     rf_module_loaded();
     if (rf_options.verbosity)
         rf_say("runs with %s%s", rf_options.detector, rf_planes_lazy() ? ", histories mapped page by page" : "");
+    if (&__tsan_on_initialize)
+        __tsan_on_initialize();
     return 1;
 }
 
@@ -136,6 +143,18 @@ void rf_threads_leaks(void) __attribute__((weak));
 
 static int ended;
 
+/* The status of a program that would have ended with `own`. */
+static int final_status(int own)
+{
+    int status = rf_report_finish(own), failed = status != own;
+    if (!&__tsan_on_finalize)
+        return status;
+    int decided = __tsan_on_finalize(failed);
+    if (!decided == !failed)
+        return status;
+    return decided ? rf_options.exitcode : own;
+}
+
 /* The status to exit with. Only the first caller reports. */
 static int finish(int status)
 {
@@ -149,8 +168,7 @@ static int finish(int status)
     if (rf_moments_lost)
         rf_say("%zu accesses were not looked at: histories named more than %u places at once", (size_t)rf_moments_lost,
                1u << RF_MOMENT_BITS);
-    status = rf_report_finish(status);
-    return status;
+    return final_status(status);
 }
 
 /* After all of the program's own destructors and exit handlers: this library was loaded before them. exit() called again goes on where
