@@ -22,6 +22,7 @@
 #include "guest/system.h"
 
 #define PAGE ((size_t)4096)
+#define USER_END ((uintptr_t)1 << 47) /* the kernel refuses what goes beyond */
 
 static inline size_t whole_pages(size_t size)
 {
@@ -66,7 +67,7 @@ RF_INTERCEPT(int, munmap, (void *addr, size_t size))
     if (rf_started && rf_planes_overlap((uintptr_t)addr, size)) {
         errno = EINVAL;
     } else {
-        if (scope.self && size && !((uintptr_t)addr % PAGE) && (uintptr_t)addr + size > (uintptr_t)addr)
+        if (scope.self && size && !((uintptr_t)addr % PAGE) && (uintptr_t)addr < USER_END && size <= USER_END - (uintptr_t)addr)
             rf_range_return((uintptr_t)addr, whole_pages(size)); /* invariant 1: only if the call will do something */
         result = RF_REAL(munmap)(addr, size);
     }

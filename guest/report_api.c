@@ -11,10 +11,32 @@
 
 typedef const struct rf_record *record_t;
 
+static bool of_libc(uintptr_t pc)
+{
+    static const char *const names[] = { "libc.so.", "ld-linux" };
+    const struct rf_rec_module *module = rf_module_at(pc);
+    const char *base = module ? module->path : "";
+    for (const char *at = base; *at; at++)
+        if (*at == '/')
+            base = at + 1;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned same = 0;
+        while (names[i][same] && base[same] == names[i][same])
+            same++;
+        if (!names[i][same])
+            return true;
+    }
+    return false;
+}
+
+/* What libc runs below main() and below the first function of a thread is left out, as reports do. */
 static void copy_trace(void **trace, unsigned long size, const struct rf_stack *stack)
 {
+    uint32_t count = stack->count;
+    while (count > 1 && of_libc((uintptr_t)stack->pcs[count - 1]))
+        count--;
     for (unsigned long i = 0; trace && i < size; i++)
-        trace[i] = i < stack->count ? (void *)(uintptr_t)stack->pcs[i] : NULL;
+        trace[i] = i < count ? (void *)(uintptr_t)stack->pcs[i] : NULL;
 }
 
 /* The report must be the current one: what it was handed out as. */
@@ -45,7 +67,7 @@ int __tsan_get_report_data(void *report, const char **description, int *count, i
     if (!record)
         return 0;
     *description = ids[record->kind];
-    *count = (int)record->more + 1;
+    *count = (int)record->more; /* besides this one */
     *stack_count = (int)record->stack_count;
     *mop_count = (int)record->access_count;
     *loc_count = record->location.kind != RF_AT_NOWHERE;
