@@ -172,7 +172,8 @@ static const char *name_of(struct rf_symbolizer *symbols, Dwarf_Die *die, const 
     if (name)
         return readable(symbols, name);
     name = dwarf_diename(die);
-    if (!name || (table && strncmp(table, name, strlen(name)) != 0))
+    size_t length = name ? strlen(name) : 0;
+    if (!name || (table && (strncmp(table, name, length) != 0 || table[length] == '('))) /* where tables of lines are all there is */
         return table;
     return readable(symbols, name);
 }
