@@ -111,6 +111,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(LDFLAGS)
 ##   check          every test: both compilers, sanitizers, command line, fuzzing, man pages, scripts
 ##   unit           the unit tests alone
 ##   programs       the programs of tests/programs alone: PROGRAMS="mutex-* heap-*" for some, RUNS=1 for a quick look
+##   tsan-suite     ThreadSanitizer's own tests, downloaded: TESTS="mutexset* java_*" for some, RUNTIME=gcc or clang to compare
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
 ##   bench          the runtime beside gcc's and clang's on real programs: fetches their Debian sources into $(B)/bench, takes long
 ##   bench-offline  how fast recorded traces are analysed
@@ -138,6 +139,11 @@ unit: $(UNIT)
 
 programs: all
 	@B=$(B) tests/programs/run $(PROGRAMS)
+
+tsan-suite:
+	@scripts/setup build check suite
+	@$(MAKE) --no-print-directory $(JOBS) all
+	@B=$(B) scripts/tsan-suite --runtime=$(or $(RUNTIME),redflag) $(TESTS)
 
 check:
 	@scripts/setup build check
@@ -197,6 +203,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE all rt help setup demo tests unit programs check fuzzers fuzz bench bench-offline lint format install uninstall clean
+.PHONY: FORCE all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
