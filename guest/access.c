@@ -56,9 +56,15 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
     struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if ((step->flags & RF_A_ATOMIC) && rf_word_is_record(word) && rf_record_quick(word, mask, step)) {
-        rf_spin_unlock(&stripe->lock);
-        return;
+    uint64_t quick;
+    if (rf_locked_quick(step, word, mask, &quick)) {
+        uint64_t old = word;
+        if (quick == word || __atomic_compare_exchange_n(place, &word, quick, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            end_record_unless(stripe, old, quick);
+            rf_spin_unlock(&stripe->lock);
+            return;
+        }
+        end_record(stripe, quick);
     }
     for (;;) {
         step->race = 0;
@@ -193,13 +199,27 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
     return true;
 }
 
-/* Where the hot hooks go on: nearly always an access inside one granule, to what was last accessed in an earlier epoch. */
+/* The bytes of an access that lie in one granule. */
+static inline void slow_granule(struct rf_step *step, uint64_t *place, unsigned mask, uintptr_t pc, unsigned size)
+{
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (repeats_plainly(word, mask, step->flags) || repeats_in_record(place, word, mask, step->flags) ||
+        joins(step, place, word, mask, pc, size) ||
+        (rf_word_has_units(word) && rf_word_repeats(step->self, place, word, mask, step->flags)))
+        return;
+    step->now = rf_moment_now(step->self, pc, step->flags, size);
+    touch(place);
+    if (__builtin_expect(step->now, 1))
+        step_granule(place, word, mask, step);
+}
+
+/* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch. */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
     unsigned offset = addr % RF_GRANULE, mask = ((1u << size) - 1) << offset;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || mask > 0xff, 0)) {
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || size > RF_GRANULE, 0)) {
         rf_access(addr, size, flags, pc);
         return;
     }
@@ -208,13 +228,12 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     struct rf_step step = { .self = self, .flags = flags };
     uint64_t *place = rf_word(addr);
     rf_busy_begin(self);
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (!repeats_plainly(word, mask, flags) && !repeats_in_record(place, word, mask, flags) && !joins(&step, place, word, mask, pc, size) &&
-        !(rf_word_has_units(word) && rf_word_repeats(self, place, word, mask, flags))) {
-        step.now = rf_moment_now(self, pc, flags, size);
-        touch(place);
-        if (__builtin_expect(step.now, 1))
-            step_granule(place, word, mask, &step);
+    slow_granule(&step, place, mask & 0xff, pc, size);
+    if (__builtin_expect(mask > 0xff, 0)) {
+        struct rf_step rest = { .self = self, .flags = flags };
+        slow_granule(&rest, place + 1, mask >> RF_GRANULE, pc, size);
+        if (!step.race)
+            step = rest;
     }
     rf_busy_end(self);
     if (__builtin_expect(step.race || self->wants_sweep, 0))

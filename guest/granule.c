@@ -289,10 +289,58 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t
     return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
 }
 
-/* An atomic access that takes the place of the last one to the same bytes, with all else ordered: the record has a new moment, nothing
- * more. The same as the rules above would do. */
-bool rf_record_quick(uint64_t word, unsigned mask, const struct rf_step *step)
+/* A plain access to exactly the bytes of one slice, after everything that it meets: [FT' READ EXCL], [FT' WRITE EXCL]. */
+static bool plain_quick(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
 {
+    uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word)), *mine = NULL;
+    for (unsigned i = 0; i < RF_WORD_M(word); i++) {
+        if (!(RF_WORD_M(record[i]) & mask))
+            continue;
+        if (mine || RF_WORD_M(record[i]) != mask || (record[i] & (RF_ODD_BIT | RF_WRITES_BIT)) ||
+            !rf_step_ordered(step, RF_WORD_Y(record[i])) || !rf_step_ordered(step, RF_WORD_X(record[i])))
+            return false;
+        mine = &record[i];
+    }
+    if (!mine)
+        return false;
+    bool writes = step->flags & RF_A_WRITE;
+    *next = word;
+    if (writes && RF_WORD_M(word) == 2) { /* two slices that were each written last fit a word */
+        uint64_t other = record[mine == record];
+        if (RF_WORD_X(other) == RF_WORD_Y(other) && !(other & (RF_ODD_BIT | RF_WRITES_BIT))) {
+            *next = RF_WORD(mask, step->now, RF_WORD_X(other)) | RF_WRITES_BIT;
+            return true;
+        }
+    }
+    __atomic_store_n(mine, RF_WORD(mask, step->now, writes ? step->now : RF_WORD_X(*mine)), __ATOMIC_RELAXED);
+    return true;
+}
+
+/* A read of some bytes of a word in which two parts were written at different times: what is left of the parts, and the bytes read. */
+static bool first_read(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
+{
+    unsigned m = RF_WORD_M(word);
+    bool of_y = !(mask & ~m);
+    uint32_t mine = of_y ? RF_WORD_Y(word) : RF_WORD_X(word), other = of_y ? RF_WORD_X(word) : RF_WORD_Y(word);
+    unsigned part = of_y ? m : ~m & 0xff;
+    if ((mask & ~part) || !rf_step_ordered(step, mine))
+        return false;
+    unsigned count = part == mask ? 2 : 3;
+    uint32_t number = rf_record_new(step->stripe, count);
+    uint64_t *record = rf_record_at(number, count);
+    record[0] = RF_WORD(mask, step->now, mine);
+    record[1] = RF_WORD(~part & 0xff, other, other);
+    if (count == 3)
+        record[2] = RF_WORD(part & ~mask, mine, mine);
+    *next = RF_WORD(count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+    return true;
+}
+
+/* An atomic access that takes the place of the last one to the same bytes, with all else ordered: the record has a new moment, nothing
+ * more. */
+static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
+{
+    *next = word;
     uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word)), *mine = NULL;
     bool writes = step->flags & RF_A_WRITE;
     for (unsigned i = 0; i < RF_WORD_M(word); i++) {
@@ -313,6 +361,16 @@ bool rf_record_quick(uint64_t word, unsigned mask, const struct rf_step *step)
         return false;
     __atomic_store_n(mine, RF_WORD(mask, step->now, 0) | RF_WRITES_BIT, __ATOMIC_RELAXED);
     return true;
+}
+
+bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+{
+    if (step->flags & RF_A_ATOMIC)
+        return rf_word_is_record(word) && atomic_quick(word, mask, step, next);
+    if (rf_word_is_record(word))
+        return plain_quick(word, mask, step, next);
+    bool two_parts = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_WRITES_BIT && RF_WORD_M(word) != 0xff;
+    return two_parts && !(step->flags & RF_A_WRITE) && first_read(word, mask, step, next);
 }
 
 /* A moment of the present epoch in a set; see guest/units.h, 2. */

@@ -230,8 +230,8 @@ uint64_t rf_slice_in_record(const struct rf_slice *slice);
  * access meets happens before it ([FT' READ EXCL], [FT' WRITE EXCL]). false: not such a case. */
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
-/* The same for an atomic access to a record, which is changed; with the stripe's lock. */
-bool rf_record_quick(uint64_t word, unsigned mask, const struct rf_step *step);
+/* The same for what concerns records, with the stripe's lock: it is changed or taken, and *next is the word to be. */
+bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
 /* Whether an access to these bytes repeats one of the present epoch: nothing would change. No lock needed; `word` was loaded from
  * *place. */
