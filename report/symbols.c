@@ -361,6 +361,14 @@ static bool system_module(const char *path)
     return false;
 }
 
+/* The one kind of frame of the runtime that says something below others: "at_exit_callback_installed_at" (guest/cxxabi.c). */
+static bool installed_at(const char *function)
+{
+    static const char end[] = "_callback_installed_at";
+    size_t length = function ? strlen(function) : 0;
+    return length >= sizeof end && strcmp(function + length - (sizeof end - 1), end) == 0;
+}
+
 void rf_symbolizer_stack(struct rf_symbolizer *symbols, struct rf_stack *stack)
 {
     uint32_t cap = 0;
@@ -370,7 +378,7 @@ void rf_symbolizer_stack(struct rf_symbolizer *symbols, struct rf_stack *stack)
         if (stack->frame_count == first)
             continue;
         const struct rf_symbol *last = &stack->frames[stack->frame_count - 1];
-        if (last->runtime && (i > 0 || !last->function) && stack->count > 1) {
+        if (last->runtime && ((i > 0 && !installed_at(last->function)) || !last->function) && stack->count > 1) {
             stack->frame_count = first;
             continue;
         }
