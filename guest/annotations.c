@@ -203,7 +203,7 @@ ENTRY(void, AnnotateRWLockAcquired, (WHERE, uintptr_t lock, uintptr_t is_write))
     UNUSED_WHERE;
     LOCK_SCOPE(AnnotateRWLockAcquired);
     if (scope.self)
-        rf_lock_acquired(lock, RF_L_RW | (is_write ? 0 : RF_L_READ), scope.pc);
+        rf_lock_acquired(lock, RF_L_RW | RF_L_TOLD | (is_write ? 0 : RF_L_READ), scope.pc);
     rf_leave(&scope);
 }
 

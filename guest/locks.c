@@ -167,6 +167,13 @@ static bool let_go(struct rf_self *self, uint32_t number, bool read)
     return true;
 }
 
+/* ThreadSanitizer calls a lock's first use its creation if it saw none, and shows where a lock that is destroyed was taken: so that
+ * its words mean what they meant, this costs time at every lock that otherwise is not spent. */
+static bool keeps_places(void)
+{
+    return rf_options.report_style[0] == 't';
+}
+
 static enum rf_object_kind kind_of(unsigned flags)
 {
     return flags & RF_L_RW ? RF_O_RWLOCK : flags & RF_L_SPIN ? RF_O_SPIN : RF_O_MUTEX;
@@ -293,6 +300,8 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
             found(&misuse, read ? RF_MUTEX_BAD_READ_LOCK : RF_MUTEX_DOUBLE_LOCK, object);
         object->depth++;
     } else if (!read) {
+        if (flags & RF_L_TOLD && object->owner)
+            found(&misuse, RF_MUTEX_DOUBLE_LOCK, object);
         object->owner = me; /* whoever was noted before gave it back where the guest does not look, or has died */
         object->depth = 1;
         object->flags &= ~(unsigned)RF_L_ROBUST_DEAD;
@@ -309,12 +318,14 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
                 rf_clock_room(&self->thread.clock, sync->readers.len);
             rf_order_lock(&self->order, &self->thread, sync, !read);
         }
-        uint32_t note = __builtin_expect(rf_options.second_deadlock_stack, 0) ? rf_note_here(pc, 0, 0) : 0;
+        uint32_t note = __builtin_expect(rf_options.second_deadlock_stack || keeps_places(), 0) ? rf_note_here(pc, 0, 0) : 0;
         __atomic_store_n(&object->toucher, me, __ATOMIC_RELAXED);
         object->owner_note = note;
+        if (!object->created && keeps_places())
+            object->created = note;
         object->quick = 0;
-        hold(self, object->lock_number ? object->lock_number : number_of(object), read, note);
-        if (!(flags & RF_L_RW) && !self->ignore_sync && !rf_options.second_deadlock_stack) {
+        hold(self, object->lock_number ? object->lock_number : number_of(object), read, rf_options.second_deadlock_stack ? note : 0);
+        if (!(flags & RF_L_RW) && !self->ignore_sync && !note) {
             object->alone = add(self->locking, RF_NO_LOCKS, member_of(object->lock_number, false));
             object->quick = me;
         }
@@ -332,6 +343,8 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
     struct misuse misuse = { .found = false };
     struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
     uint32_t me = self->number + 1;
+    if (!object->created && keeps_places())
+        object->created = rf_note_here(pc, 0, 0);
     bool read = flags & RF_L_READ || (flags & RF_L_ANY && object->owner != me && object->reading);
     if (__builtin_expect(object->owner == me && object->depth > 1, 0)) {
         object->depth--;

@@ -19,6 +19,7 @@ enum {
     RF_L_RW = 64,
     RF_L_ANY = 128,    /* released: in whatever mode the thread has it */
     RF_L_CHECKED = 256, /* wanted: the real one refuses a second time instead of waiting for ever */
+    RF_L_TOLD = 1024,  /* acquired: the program tells of each use, so none can have been missed */
     RF_L_BROKEN = 512  /* in rf_object.flags: it was reported, and is not again */
 };
 
