@@ -25,9 +25,11 @@ struct locking {
 
 /* A member of a set: a lock's number and its mode. A lock's number belongs to its address: memory that is used again for another
  * lock does not make this table grow. */
-static uint32_t sets_lock; /* of the two below */
+static uint32_t sets_lock; /* of all below */
 static struct rf_locksets sets;
 static struct rf_memory sets_memory;
+static uint32_t *creations; /* by a lock's number: the creation of the last one there that was destroyed */
+static uint32_t creations_cap;
 
 /* In the child of a fork: locks that other threads of the parent held stay held, by nobody who is there. That is no misuse. */
 static bool forked;
@@ -231,6 +233,15 @@ void rf_lock_created(uintptr_t addr, unsigned flags, uintptr_t pc)
     rf_object_unlock(self, object);
 }
 
+/* A race may be found after the lock is gone. */
+static void remember_creation(uint32_t number, uint32_t created)
+{
+    sets_enter();
+    creations = rf_grow(&sets_memory, creations, &creations_cap, (size_t)number + 1, sizeof *creations);
+    creations[number] = created;
+    rf_spin_unlock(&sets_lock);
+}
+
 void rf_lock_destroyed(uintptr_t addr, uintptr_t pc)
 {
     struct rf_self *self = rf_self();
@@ -249,6 +260,8 @@ void rf_lock_destroyed(uintptr_t addr, uintptr_t pc)
             if (object->owner == self->number + 1)
                 let_go(self, object->lock_number, false);
         }
+        if (object->lock_number && object->created)
+            remember_creation(object->lock_number, object->created);
         rf_object_unlock(self, object);
     }
     tell(self, &misuse, addr, pc);
@@ -444,13 +457,15 @@ unsigned rf_locks_of(uint32_t set, struct rf_held_lock *list, unsigned max)
         for (; count < sets.sets[set].count && count < max; count++) {
             uint32_t member = sets.sets[set].locks[count];
             list[count] = (struct rf_held_lock){ .addr = (uintptr_t)sets.keys[member / 2], .number = member / 2, .read = member & 1 };
+            if (member / 2 < creations_cap)
+                list[count].created = creations[member / 2];
         }
     rf_spin_unlock(&sets_lock);
     rf_busy_leave(rf_hot.self, mine);
     for (unsigned i = 0; i < count; i++) {
         const struct rf_object *object = rf_object_look(list[i].addr);
         if (object) { /* not locked: what it says may be a moment old */
-            list[i].created = object->created;
+            list[i].created = object->created ? object->created : list[i].created;
             list[i].taken = object->owner_note;
         }
     }

@@ -38,7 +38,10 @@ void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned f
     uint32_t slot = rf_moment_slot(earlier), time = rf_moment_time(earlier), thread = rf_thread_of(slot, time);
     uint32_t note = earlier_note(addr, size, earlier, earlier_writes, thread);
     struct rf_report_side second = { addr, size, rf_moment_note(now), self->number, false };
-    struct rf_report_side first = { began(addr, earlier_mask, rf_note_size(note)), rf_note_size(note), note, thread, true };
+    size_t earlier_size = rf_note_size(note);
+    if (earlier_size > RF_GRANULE && earlier_mask && !(rf_note_flags(note) & RF_A_FREE))
+        earlier_size = (size_t)__builtin_popcount(earlier_mask); /* of a long range, what lies here */
+    struct rf_report_side first = { began(addr, earlier_mask, earlier_size), earlier_size, note, thread, true };
     if ((flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, slot, time))
         return;
     if (rf_benign(addr, size) || rf_ompt_internal(second.note) || rf_ompt_internal(first.note))
