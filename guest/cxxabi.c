@@ -60,10 +60,16 @@ static void rf_icpt_at_exit_callback_installed_at(void)
     __asm__ volatile("" ::: "memory");
 }
 
+static void rf_icpt_cxa_at_exit_callback_installed_at(void) __attribute__((used));
+static void rf_icpt_cxa_at_exit_callback_installed_at(void)
+{
+    __asm__ volatile("nop; nop" ::: "memory");
+}
+
 static void rf_icpt_on_exit_callback_installed_at(void) __attribute__((used));
 static void rf_icpt_on_exit_callback_installed_at(void)
 {
-    __asm__ volatile("nop" ::: "memory"); /* not the same function as the other */
+    __asm__ volatile("nop" ::: "memory"); /* not the same function as the others */
 }
 
 static struct handler *registered(const struct rf_scope *scope, void *f, void *argument)
@@ -108,7 +114,7 @@ static struct handler runs(void *record, void (*between)(void), unsigned *pushed
 static void run_with(void *record)
 {
     unsigned pushed;
-    struct handler handler = runs(record, rf_icpt_at_exit_callback_installed_at, &pushed);
+    struct handler handler = runs(record, rf_icpt_cxa_at_exit_callback_installed_at, &pushed);
     handler.f.with(handler.argument);
     rf_hot.top -= pushed;
 }

@@ -216,9 +216,17 @@ const char *__tsan_locate_address(uintptr_t addr, char *name, size_t name_size, 
         name[0] = 0;
     *region_address = addr;
     *region_size = 0;
-    if (!rf_started || !rf_heap_block(addr, &block))
+    if (!rf_started)
         return "";
-    *region_address = block.addr;
-    *region_size = block.size;
-    return "heap";
+    if (rf_heap_block(addr, &block)) {
+        *region_address = block.addr;
+        *region_size = block.size;
+        return "heap";
+    }
+    struct rf_self *self = rf_self();
+    uintptr_t low;
+    size_t size;
+    if (self && rf_thread_stack(self, &low, &size) && addr - low < size)
+        return "stack";
+    return "";
 }
