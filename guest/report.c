@@ -17,13 +17,14 @@
 #include "guest/annotations.h"
 #include "guest/fd.h"
 #include "guest/heap.h"
-#include "guest/java.h"
 #include "guest/intercept.h"
+#include "guest/java.h"
 #include "guest/locks.h"
 #include "guest/options.h"
 #include "guest/report_parts.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
+#include "guest/uninstrumented.h"
 
 _Static_assert((int)RF_RA_WRITE == RF_A_WRITE && (int)RF_RA_ATOMIC == RF_A_ATOMIC && (int)RF_RA_VPTR == RF_A_VPTR &&
                    (int)RF_RA_FREE == RF_A_FREE && (int)RF_RA_EXTERNAL == RF_A_EXTERNAL &&
@@ -477,6 +478,8 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
     unsigned now_flags = rf_note_flags(now->note), before_flags = rf_note_flags(before->note);
     if (!self || !rf_options.report_bugs || rf_benign(now->addr, now->size) ||
         (!rf_options.report_atomic_races && (now_flags | before_flags) & RF_A_ATOMIC))
+        return;
+    if (rf_options.ignore_noninstrumented_modules && (rf_from_uninstrumented(now->note) || rf_from_uninstrumented(before->note)))
         return;
     enum rf_kind kind = race_kind(now_flags, before_flags);
     if (!is_new(self, kind, now->note, before->note))
