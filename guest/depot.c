@@ -7,6 +7,7 @@
 #include "guest/planes.h"
 #include "guest/spin.h"
 #include "guest/start.h"
+#include "guest/threads.h"
 
 struct entry {
     uint64_t what, below;
@@ -62,6 +63,8 @@ uint32_t rf_depot_put(uint64_t what, uint64_t below)
     uint32_t note = *find(__atomic_load_n(&notes_index, __ATOMIC_ACQUIRE), what, below);
     if (note)
         return note;
+    struct rf_self *self = rf_hot.self;
+    bool mine = rf_busy_enter(self); /* as guest/spin.h demands; those who make a note for a report are not */
     rf_spin_lock(&depot_lock);
     if (note_count > notes_index->mask / 2)
         grow_index();
@@ -72,6 +75,7 @@ uint32_t rf_depot_put(uint64_t what, uint64_t below)
     }
     note = *place;
     rf_spin_unlock(&depot_lock);
+    rf_busy_leave(self, mine);
     return note;
 }
 
@@ -79,6 +83,8 @@ uint32_t rf_depot_put(uint64_t what, uint64_t below)
 uint32_t rf_depot_node(struct rf_self *self)
 {
     struct rf_frame *frame = rf_hot.top;
+    if (__builtin_expect(frame < self->frames, 0)) /* functions were left that had been entered before the thread was known */
+        rf_hot.top = frame = self->frames;
     while (frame > self->frames && !frame[-1].node)
         frame--;
     uint32_t node = frame > self->frames ? frame[-1].node : 0;

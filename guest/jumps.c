@@ -19,6 +19,7 @@
 #include "guest/intercept.h"
 #include "guest/memory.h"
 #include "guest/signals.h"
+#include "guest/threads.h"
 
 #define RETURN_ADDRESS 8u
 
@@ -74,8 +75,10 @@ RF_INTERCEPT(int, swapcontext, (ucontext_t *from, const ucontext_t *to))
     struct rf_self *self = rf_started ? rf_hot.self : NULL;
     if (!self || self->inside || rf_fibers_used)
         return RF_REAL(swapcontext)(from, to);
-    size_t count = (size_t)(rf_hot.top - self->frames), size = count * sizeof(struct rf_frame);
+    size_t count = rf_hot.top > self->frames ? (size_t)(rf_hot.top - self->frames) : 0, size = count * sizeof(struct rf_frame);
+    bool mine = rf_busy_enter(self); /* for the lock of guest/memory.c */
     struct rf_frame *aside = size ? rf_take(size) : NULL;
+    rf_busy_leave(self, mine);
     for (size_t i = 0; i < count; i++)
         aside[i] = self->frames[i];
     rf_hot.top = self->frames;
@@ -88,7 +91,9 @@ RF_INTERCEPT(int, swapcontext, (ucontext_t *from, const ucontext_t *to))
         }
         rf_hot.top = self->frames + count;
     }
+    mine = rf_busy_enter(self);
     if (aside)
         rf_give(aside, size);
+    rf_busy_leave(self, mine);
     return result;
 }

@@ -7,6 +7,7 @@
 /* guest/threads.c: the thread goes on under a slot that nobody had before. */
 void rf_thread_fresh_slot(struct rf_self *self);
 
+#define LOST_AT_ONCE RF_MOMENT_BLOCKS /* accesses that go unrecorded until the next sweep */
 #define SWEEP_AT (RF_MOMENT_BLOCKS < 4096 ? RF_MOMENT_BLOCKS / 2 : 1024) /* blocks in use, at first */
 
 struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
@@ -37,8 +38,12 @@ void rf_moments_free(uint32_t block)
     blocks.used--;
 }
 
-void rf_moments_limit(uint32_t limit)
+/* Twice as many, or half of what is free: the last ones come soon enough for another sweep. */
+void rf_moments_limit(uint32_t kept)
 {
+    uint32_t limit = 2 * kept, half_way = (kept + RF_MOMENT_BLOCKS) / 2;
+    if (limit > half_way)
+        limit = half_way;
     blocks.limit = limit < SWEEP_AT ? SWEEP_AT : limit;
 }
 
@@ -72,10 +77,11 @@ uint32_t rf_moments_take(void)
 
 static void set_epoch(struct rf_self *self, uint32_t first)
 {
+    rf_hot.span = 0; /* first: a signal handler's accesses must not meet the old one with the new base */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     rf_hot.base = UINT64_C(0xff) << 28 | first;
     rf_hot.base2 = rf_hot.base << 1 | 1;
     rf_hot.first = first;
-    rf_hot.span = 0;
     self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
 }
 
@@ -99,11 +105,11 @@ static __attribute__((noinline)) bool next_block(struct rf_self *self)
         time = &self->thread.clock.times[self->thread.slot];
     }
     uint32_t block = take_block(wanted), first = block << RF_MOMENT_BLOCK_BITS;
-    self->wants_sweep |= blocks.used > blocks.limit;
-    if (!block) {
-        __atomic_fetch_add(&rf_moments_lost, 1, __ATOMIC_RELAXED);
+    if (!block) { /* from time to time it is worth another look */
+        self->wants_sweep |= __atomic_add_fetch(&rf_moments_lost, 1, __ATOMIC_RELAXED) % LOST_AT_ONCE == 0;
         return false;
     }
+    self->wants_sweep |= blocks.used > blocks.limit;
     rf_moment_blocks[block] = (struct rf_moment_block){ self->thread.slot, *time + 1 };
     if (block != wanted || self->block_slot != self->thread.slot) {
         /* The epoch's earlier moments are no longer in one piece with the next: the hooks take them for old, which costs a way

@@ -69,6 +69,6 @@ static inline bool rf_moment_is_now(const struct rf_self *self, uint32_t moment)
 void rf_moments_free(uint32_t block);
 bool rf_moments_in_use(uint32_t block);
 uint32_t rf_moments_take(void);          /* a block; 0 if there is none */
-void rf_moments_limit(uint32_t blocks);  /* the next sweep is due when so many are in use */
+void rf_moments_limit(uint32_t kept);    /* so many are in use after a sweep: when the next one is due */
 
 #endif

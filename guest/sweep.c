@@ -18,7 +18,9 @@
 #include "guest/options.h"
 #include "guest/threads.h"
 
-#define SPARSE (RF_MOMENT_BLOCK / 8) /* fewer moments than these in use: the block is emptied */
+/* With fewer of its moments in use a block is emptied: one in eight; one in two when blocks are scarce. */
+#define SPARSE (RF_MOMENT_BLOCK / 8)
+#define SPARSE_IN_NEED (RF_MOMENT_BLOCK / 2)
 
 enum { FREE, OWN, NAMED, EMPTIED };
 
@@ -179,18 +181,21 @@ static void give_back(uint32_t block)
 /* Blocks by slot, so that what is moved of one slot comes together. */
 static void empty_sparse(void)
 {
-    uint32_t wanted = 0;
+    uint32_t wanted = 0, kept = 0;
     for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
-        wanted += sweep.state[block] == NAMED && sweep.named[block] < SPARSE;
+        kept += sweep.state[block] == NAMED || sweep.state[block] == OWN;
+    uint32_t sparse = kept > RF_MOMENT_BLOCKS / 2 ? SPARSE_IN_NEED : SPARSE;
+    for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
+        wanted += sweep.state[block] == NAMED && sweep.named[block] < sparse;
     if (wanted < 4)
         return;
     bool room = true;
     for (uint32_t block = 1; block < RF_MOMENT_BLOCKS && room; block++) {
-        if (sweep.state[block] != NAMED || sweep.named[block] >= SPARSE)
+        if (sweep.state[block] != NAMED || sweep.named[block] >= sparse)
             continue;
         uint32_t slot = rf_moment_blocks[block].slot;
         for (uint32_t other = block; other < RF_MOMENT_BLOCKS && room; other++)
-            if (sweep.state[other] == NAMED && sweep.named[other] < SPARSE && rf_moment_blocks[other].slot == slot)
+            if (sweep.state[other] == NAMED && sweep.named[other] < sparse && rf_moment_blocks[other].slot == slot)
                 room = empty(other);
     }
     visit_all(move);
@@ -214,8 +219,8 @@ void rf_sweep(struct rf_self *self)
     self->inside++;
     rf_world_stop(self);
     if (self->wants_sweep) { /* nobody else was faster */
-        if (!sweep.seen)
-            sweep.seen = rf_reserve(SEEN_BYTES);
+        if (!sweep.seen && !(sweep.seen = rf_reserve(SEEN_BYTES)))
+            rf_die("out of memory: the kernel refuses %zu bytes for a sweep", SEEN_BYTES);
         memset(sweep.named, 0, sizeof sweep.named);
         memset(sweep.state, FREE, sizeof sweep.state);
         rf_threads_each(prepare_thread, NULL);
@@ -236,7 +241,7 @@ void rf_sweep(struct rf_self *self)
         }
         RF_SYSCALL(SYS_madvise, sweep.seen, SEEN_BYTES, MADV_DONTNEED);
         sweep.next = sweep.end = 0;
-        rf_moments_limit(2 * kept);
+        rf_moments_limit(kept);
         if (rf_slots_dead && rf_slot_reclaim)
             rf_slots_dead(reclaim, NULL);
         if (rf_options.verbosity > 1)
@@ -244,4 +249,6 @@ void rf_sweep(struct rf_self *self)
     }
     rf_world_go(self);
     self->inside--;
+    if (self->pending_signals) /* one came meanwhile */
+        rf_signals_deliver();
 }

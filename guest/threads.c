@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -15,12 +16,14 @@
 #include "guest/memory.h"
 #include "guest/nearby.h"
 #include "guest/options.h"
+#include "guest/planes.h"
 #include "guest/slots.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
 
 #define SPARE_FRAMES (64u << 10) /* bytes of frames beyond what the stack can hold: for handlers that run on stacks of their own */
 #define FIBER_STACK (8u << 20)   /* a fiber's stack is not known */
+#define MAIN_FRAMES (256u << 20) /* a program may raise the limit of its main stack; the kernel leaves little more below it */
 
 enum { ENDED = 1, DETACHED = 2 }; /* whoever sets the second of the two gives the record back */
 
@@ -29,6 +32,7 @@ struct record {
     struct rf_self self;
     struct rf_thread_start start;
     struct rf_frame *top; /* rf_hot.top of a fiber that is not running */
+    char *frames_at; /* what is mapped for its frames */
     size_t frames_bytes;
     uintptr_t stack_low;
     size_t stack_size;
@@ -159,19 +163,23 @@ static void bury(void)
     }
 }
 
-static void frames_begin(struct record *record, size_t stack)
+/* A thread that becomes known late is in the midst of functions, and leaves more of them than it was seen to enter: there is room for
+ * frames below the first one, too. After the last one is a page that nobody can write: what lies behind is somebody else's. */
+static void frames_begin(struct record *record, size_t stack, bool late)
 {
     size_t bytes = (stack + SPARE_FRAMES + 4095) & ~(size_t)4095;
-    void *frames = rf_reserve(bytes);
+    char *frames = rf_reserve(bytes);
     while (!frames && bytes > SPARE_FRAMES) { /* a limit on addresses: better a little than nothing */
         bytes = (bytes / 2 + 4095) & ~(size_t)4095;
         frames = rf_reserve(bytes);
     }
     if (!frames)
         rf_die("out of memory: no room for the frames of a thread");
-    record->self.frames = record->top = frames;
-    record->self.frames_end = (struct rf_frame *)((char *)frames + bytes);
+    RF_SYSCALL(SYS_mprotect, frames + bytes - 4096, 4096, PROT_NONE);
+    record->frames_at = frames;
     record->frames_bytes = bytes;
+    record->self.frames = record->top = (struct rf_frame *)(frames + (late ? bytes / 2 & ~(size_t)4095 : 4096));
+    record->self.frames_end = (struct rf_frame *)(frames + bytes - 4096);
 }
 
 /* All but the record itself and the clock. The caller is busy. */
@@ -179,7 +187,7 @@ static void record_empty(struct record *record)
 {
     struct rf_self *self = &record->self;
     if (self->frames)
-        RF_SYSCALL(SYS_munmap, self->frames, record->frames_bytes);
+        RF_SYSCALL(SYS_munmap, record->frames_at, record->frames_bytes);
     self->frames = self->frames_end = NULL;
     rf_give(self->moments, RF_MOMENT_CACHE * sizeof *self->moments);
     rf_give(self->nearby, RF_NEARBY_SETS * RF_NEARBY_WAYS * sizeof *self->nearby);
@@ -301,13 +309,19 @@ static void join_past(struct rf_self *other, void *self)
     rf_clock_join(&thread->clock, NULL, &other->thread.clock);
 }
 
-void rf_thread_learn_past(struct rf_self *self)
+/* The world is stopped. */
+static void learn_past(struct rf_self *self)
 {
-    rf_world_stop(self);
     rf_threads_each(join_past, self);
     rf_slots_past(&self->thread);
     if (rf_tap)
         rf_tap_attached(self);
+}
+
+void rf_thread_learn_past(struct rf_self *self)
+{
+    rf_world_stop(self);
+    learn_past(self);
     rf_world_go(self);
 }
 
@@ -320,23 +334,26 @@ struct rf_self *rf_self_attach(void)
     uint64_t mask = block_signals();
     struct record *record = record_new();
     struct rf_self *self = &record->self;
+    bool first = !end_key_made;
+    if (!first) /* a sweep must not take the slot's moments while they change hands */
+        rf_world_stop(self);
     rf_spin_lock(&rf_slots_lock);
     self->number = self->thread.index = rf_facts_new(self);
-    bool first = self->number == 0;
     rf_slot_take(self, NULL);
     rf_spin_unlock(&rf_slots_lock);
     record->flags = DETACHED; /* nobody is going to tell us of a join */
     rf_spin_lock(&list_lock);
     link_record(self);
     rf_spin_unlock(&list_lock);
-    if (first)
-        find_main_stack(record);
-    frames_begin(record, first ? record->stack_size : FIBER_STACK);
     if (first) {
+        find_main_stack(record);
+        frames_begin(record, record->stack_size < MAIN_FRAMES && !rf_planes_lazy() ? MAIN_FRAMES : record->stack_size, false);
         make_end_key();
         rf_fork_begin();
     } else {
-        rf_thread_learn_past(self);
+        learn_past(self);
+        rf_world_go(self);
+        frames_begin(record, FIBER_STACK, true);
     }
     gone = false;
     run_as(record);
@@ -361,7 +378,7 @@ struct rf_self *rf_thread_created(struct rf_self *parent, uint32_t creation, siz
     rf_clock_join(&self->thread.clock, &self->memory, &parent->thread.clock);
     self->epoch_time = self->thread.since;
     if (stack_size)
-        frames_begin(record, stack_size);
+        frames_begin(record, stack_size, false);
     link_record(self);
     rf_tap_sync(parent, RF_FORK, self->number, 0);
     rf_epoch_begin(parent);
@@ -391,7 +408,7 @@ void rf_thread_begin(struct rf_self *self)
     gone = true;
     find_stack(record);
     if (!self->frames)
-        frames_begin(record, record->stack_size);
+        frames_begin(record, record->stack_size, false);
     gone = false;
     run_as(record);
     /* Stacks are used again by libc without unmapping them; what the last thread did there is no race. */
@@ -503,7 +520,7 @@ void rf_thread_switch(struct rf_self *to)
     if (from)
         ((struct record *)from->threads)->top = rf_hot.top;
     if (!to->frames)
-        frames_begin(record, FIBER_STACK);
+        frames_begin(record, FIBER_STACK, false);
     rf_hot.span = 0;
     rf_hot.top = record->top;
     rf_hot.self = to;

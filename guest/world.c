@@ -3,11 +3,14 @@
  * 1. A thread that is about to change any sets self->busy and then looks at `stopping`; a stopper sets `stopping` and then looks at
  *    every busy. One of the two sees the other: the stopper pays for the fence between (membarrier makes every running thread of
  *    the process execute one), so that busy costs two plain stores and a load.
- * 2. Without membarrier (an old kernel, seccomp) the busy side has the fence.
+ * 2. Without membarrier (an old kernel, seccomp) the busy side has the fence. If it is taken away later, by a filter that the program
+ *    sets up, the busy side has it from then on. Who was about to become busy without it in that instant has done so, for all to
+ *    see, a few instructions later: the stopper waits for a thousand times that.
  * 3. There is one stopper at a time. It is not busy itself while it waits.
  */
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "guest/self.h"
 #include "guest/spin.h"
@@ -16,7 +19,7 @@
 
 uint32_t rf_world_stopping;
 static uint32_t stopper; /* a lock */
-bool rf_world_fences; /* invariant 2; written once, before there is a second thread */
+bool rf_world_fences; /* invariant 2; becomes true at most once */
 
 void rf_world_begin(void)
 {
@@ -47,8 +50,11 @@ void rf_world_stop(struct rf_self *self)
 {
     rf_spin_lock(&stopper);
     __atomic_store_n(&rf_world_stopping, 1, __ATOMIC_SEQ_CST);
-    if (!rf_world_fences)
-        RF_SYSCALL(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    if (!rf_world_fences && RF_SYSCALL(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {
+        const struct timespec while_longer = { 0, 10000000 };
+        __atomic_store_n(&rf_world_fences, true, __ATOMIC_SEQ_CST);
+        RF_SYSCALL(SYS_nanosleep, &while_longer, NULL);
+    }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     rf_threads_each(wait_for, self);
 }

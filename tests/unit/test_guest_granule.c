@@ -362,8 +362,49 @@ static void test_quick(void **state)
     assert_true(quick > 10000);
 }
 
+/* More histories than there are moments; then most of them go. Accesses are recorded again. */
+static void test_scarce_moments(void **state)
+{
+    (void)state;
+    const uintptr_t at = 0x400000;
+    begin_game();
+    play_as(0);
+    uint64_t lost = rf_moments_lost;
+    for (unsigned i = 0; i < 2u << RF_MOMENT_BITS; i++) {
+        rf_slow_access(at + i * RF_GRANULE, 0x4000, RF_GRANULE, RF_A_WRITE);
+        rf_epoch_begin(rf_hot.self);
+    }
+    assert_true(rf_moments_lost > lost);
+    rf_range_clear(at, (RF_GRANULE << RF_MOMENT_BITS) * 3 / 4);
+    for (unsigned i = 0; i < 4u << RF_MOMENT_BITS; i++) {
+        rf_slow_access(at, 0x4000 + i % PLACES, RF_GRANULE, RF_A_WRITE);
+        rf_epoch_begin(rf_hot.self);
+    }
+    lost = rf_moments_lost;
+    rf_slow_access(at + RF_GRANULE, 0x4000, RF_GRANULE, RF_A_WRITE);
+    assert_int_equal(rf_moments_lost, lost);
+    play_as(1);
+    game.reported = false;
+    rf_slow_access(at + RF_GRANULE, 0x4001, RF_GRANULE, RF_A_WRITE);
+    assert_true(game.reported);
+    rf_range_clear(at, RF_GRANULE * (4u << RF_MOMENT_BITS));
+}
+
+/* One exit too many, of a function that was entered before the thread was known. */
+static void test_frames_below(void **state)
+{
+    (void)state;
+    begin_game();
+    play_as(0);
+    rf_hot.self->frames += 2;
+    rf_hot.top = rf_hot.self->frames - 1;
+    assert_int_equal(rf_depot_node(rf_hot.self), 0);
+    assert_ptr_equal(rf_hot.top, rf_hot.self->frames);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses),
+                                        cmocka_unit_test(test_scarce_moments), cmocka_unit_test(test_frames_below) };
     return cmocka_run_group_tests_name("guest granules", tests, begin, NULL);
 }
