@@ -19,6 +19,7 @@
 #include "guest/tap.h"
 #include "guest/verdict.h"
 
+/* After the word was set, by an instruction that is a fence, too: clear_words() says why. */
 static void touch(uint64_t *word)
 {
     uint8_t *touched = rf_touched(word);
@@ -99,13 +100,36 @@ static bool is_ignored(const struct rf_self *self, unsigned flags)
     return self->inside || (flags & RF_A_WRITE ? self->ignore_writes : self->ignore_reads);
 }
 
-/* What follows a step, when nothing is held. */
-static void after(struct rf_self *self, uintptr_t addr, size_t size, const struct rf_step *step)
+/* What a step raced with. The thread is still busy: afterwards a sweep may give the moments' names to others. */
+static struct rf_found race_of(const struct rf_step *step, uintptr_t addr, size_t size)
 {
-    if (step->race)
-        rf_race_found(self, addr, size, step->flags, step->now, step->race, step->race_mask, step->race_writes);
+    return (struct rf_found){ .addr = addr,
+                              .size = size,
+                              .flags = step->flags,
+                              .note = rf_moment_note(step->now),
+                              .moment = step->race,
+                              .earlier = rf_moment_note(step->race),
+                              .slot = rf_moment_slot(step->race),
+                              .time = rf_moment_time(step->race),
+                              .mask = step->race_mask,
+                              .writes = step->race_writes };
+}
+
+/* What follows a step, when nothing is held. */
+static void after(struct rf_self *self, const struct rf_found *race)
+{
+    if (race->size)
+        rf_race_found(self, race);
     if (self->wants_sweep)
         rf_sweep(self);
+}
+
+/* The end of an access that races. */
+static __attribute__((noinline)) void end_with_race(struct rf_self *self, uintptr_t addr, size_t size, const struct rf_step *step)
+{
+    struct rf_found race = race_of(step, addr, size);
+    rf_busy_end(self);
+    after(self, &race);
 }
 
 void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
@@ -117,9 +141,9 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
     }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
         return;
-    struct rf_step step = { .self = self, .flags = flags }, race = { .race = 0 };
-    uintptr_t race_at = 0, end = addr + size;
-    size_t race_size = 0;
+    struct rf_step step = { .self = self, .flags = flags };
+    struct rf_found race = { .size = 0 }; /* none */
+    uintptr_t end = addr + size;
     unsigned turns = 0;
     uint64_t last = UINT64_MAX, after_last = 0; /* neighbours often have one history, and then one future */
     rf_busy_begin(self);
@@ -136,11 +160,8 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         if (!rf_word_repeats(self, place, word, mask, flags)) {
             if (!step.now)
                 step.now = rf_moment_now(self, pc, flags, size);
-            if (step.now && step_granule(place, word, mask, &step) && !race.race) {
-                race = step;
-                race_at = addr;
-                race_size = size > RF_GRANULE ? length : size;
-            }
+            if (step.now && step_granule(place, word, mask, &step) && !race.size)
+                race = race_of(&step, addr, size > RF_GRANULE ? length : size);
             if (step.now && !step.race && mask == 0xff && !(flags & RF_A_ATOMIC) && !rf_word_has_units(word) &&
                 rf_word_quick(&step, word, 0xff, &after_last))
                 last = word;
@@ -151,11 +172,13 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         if (++turns % 65536 == 0) { /* a long range must not hold up a sweep */
             rf_busy_end(self);
             rf_busy_begin(self);
+            step.now = 0; /* a handler may have begun an epoch, a sweep may have given names to others */
+            last = UINT64_MAX;
         }
     }
     rf_busy_end(self);
-    if (__builtin_expect(race.race || self->wants_sweep, 0))
-        after(self, race_at, race_size, &race);
+    if (__builtin_expect(race.size || self->wants_sweep, 0))
+        after(self, &race);
 }
 
 /* All bytes of the mask were accessed in this epoch, in a word of the two plain forms. */
@@ -208,9 +231,9 @@ static inline void slow_granule(struct rf_step *step, uint64_t *place, unsigned 
         (rf_word_has_units(word) && rf_word_repeats(step->self, place, word, mask, step->flags)))
         return;
     step->now = rf_moment_now(step->self, pc, step->flags, size);
-    touch(place);
     if (__builtin_expect(step->now, 1))
         step_granule(place, word, mask, step);
+    touch(place);
 }
 
 /* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch. */
@@ -235,9 +258,13 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         if (!step.race)
             step = rest;
     }
+    if (__builtin_expect(step.race, 0)) {
+        end_with_race(self, addr, size, &step);
+        return;
+    }
     rf_busy_end(self);
-    if (__builtin_expect(step.race || self->wants_sweep, 0))
-        after(self, addr, size, &step);
+    if (__builtin_expect(self->wants_sweep, 0))
+        rf_sweep(self);
 }
 
 /* Back to "never accessed", units given back. */
@@ -301,6 +328,9 @@ static void clear_bytes(uint64_t *place, unsigned mask)
 
 #define GIVE_BACK (RF_PATCH * 4) /* ranges of words from here on go back to the kernel */
 
+/* A patch is marked as untouched first. Whoever sets a word of it in the meantime (a mapping that took the place of one whose history
+ * goes late) touches the patch afterwards: so either the word is cleared here, or the mark comes back. A mark without a word costs
+ * a look; a word without a mark would be passed over by sweeps, and name somebody else's moment one day. */
 static void clear_words(uint64_t *from, uint64_t *to, bool give_back)
 {
     for (uint64_t *next; from < to; from = next) {
@@ -311,12 +341,14 @@ static void clear_words(uint64_t *from, uint64_t *to, bool give_back)
             next = to;
         if (!*touched)
             continue;
+        if (whole && give_back) {
+            __atomic_store_n(touched, 0, __ATOMIC_RELAXED);
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        }
         for (uint64_t *word = from; word < next; word++)
             clear_word(word);
-        if (whole && give_back) {
+        if (whole && give_back)
             RF_SYSCALL(SYS_madvise, from, (char *)next - (char *)from, MADV_DONTNEED);
-            *touched = 0;
-        }
     }
 }
 
@@ -384,8 +416,12 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
 uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
 {
     struct rf_self *self = rf_hot.self;
-    if (!self || self->busy || is_ignored(self, RF_A_WRITE))
+    if (!self || self->busy)
         return 0;
+    if (is_ignored(self, RF_A_WRITE)) {
+        rf_objects_forget(addr, size); /* a lock that lay there is no more, whoever looks */
+        return 0;
+    }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_FREE, addr, size, pc)) {
         rf_objects_forget(addr, size);
         return 0;

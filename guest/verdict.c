@@ -23,31 +23,33 @@ static uintptr_t began(uintptr_t addr, unsigned mask, size_t size)
     return (addr & ~(uintptr_t)(RF_GRANULE - 1)) + first;
 }
 
-/* The place of the earlier access: what is kept of these very bytes, or else the moment's own, of the right kind at least. */
-static uint32_t earlier_note(uintptr_t addr, size_t size, uint32_t earlier, bool writes, uint32_t thread)
+/* The place of the earlier access: what is kept of these very bytes, or else the moment's own, of the right kind at least. A sweep
+ * since then has emptied what is kept. */
+static uint32_t earlier_note(const struct rf_found *race, uint32_t thread)
 {
-    unsigned offset = addr % RF_GRANULE, length = size < RF_GRANULE - offset ? (unsigned)size : RF_GRANULE - offset;
-    uint32_t note = rf_moment_note(earlier);
-    uint32_t exact = rf_nearby_note(thread, rf_word(addr), ((1u << length) - 1) << offset, earlier, writes);
-    return exact ? exact : rf_note_of_kind(note, writes);
+    unsigned offset = race->addr % RF_GRANULE;
+    unsigned length = race->size < RF_GRANULE - offset ? (unsigned)race->size : RF_GRANULE - offset;
+    uint32_t exact = rf_nearby_note(thread, rf_word(race->addr), ((1u << length) - 1) << offset, race->moment, race->writes);
+    return exact ? exact : rf_note_of_kind(race->earlier, race->writes);
 }
 
-void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uint32_t now, uint32_t earlier,
-                   unsigned earlier_mask, bool earlier_writes)
+static void tell(struct rf_self *self, const struct rf_found *race)
 {
-    uint32_t slot = rf_moment_slot(earlier), time = rf_moment_time(earlier), thread = rf_thread_of(slot, time);
-    uint32_t note = earlier_note(addr, size, earlier, earlier_writes, thread);
-    struct rf_report_side second = { addr, size, rf_moment_note(now), self->number, false };
-    size_t earlier_size = rf_note_size(note);
-    if (earlier_size > RF_GRANULE && earlier_mask && !(rf_note_flags(note) & RF_A_FREE))
-        earlier_size = (size_t)__builtin_popcount(earlier_mask); /* of a long range, what lies here */
-    struct rf_report_side first = { began(addr, earlier_mask, earlier_size), earlier_size, note, thread, true };
-    if ((flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, slot, time))
+    uint32_t thread = rf_thread_of(race->slot, race->time), note = earlier_note(race, thread);
+    size_t size = rf_note_size(note);
+    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false };
+    struct rf_report_side first = { began(race->addr, race->mask, size), size, note, thread, true };
+    if ((race->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, race->slot, race->time))
         return;
-    if (rf_benign(addr, size) || rf_ompt_internal(second.note) || rf_ompt_internal(first.note))
+    if (rf_benign(race->addr, race->size) || rf_ompt_internal(second.note) || rf_ompt_internal(first.note))
         return;
-    self->inside++;
     rf_report_race(&second, &first);
+}
+
+void rf_race_found(struct rf_self *self, const struct rf_found *race)
+{
+    self->inside++; /* locks are taken: no handler of the program may come in between */
+    tell(self, race);
     self->inside--;
     if (self->pending_signals) /* one came meanwhile */
         rf_signals_deliver();

@@ -4,8 +4,18 @@
 
 #include "guest/self.h"
 
-/* An access (moment `now`) races with an earlier one, of which the mask tells what it left in the granule. Nothing is held, the thread is not busy, the access has not happened yet. */
-void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uint32_t now, uint32_t earlier,
-                   unsigned earlier_mask, bool earlier_writes);
+/* A race, in terms that keep their meaning: notes, slot and time. */
+struct rf_found {
+    uintptr_t addr; /* of the access, which has not happened yet */
+    size_t size;
+    unsigned flags;
+    uint32_t note;
+    uint32_t moment, earlier, slot, time; /* the earlier access; `earlier` is its note */
+    unsigned mask;                        /* what it left in the granule */
+    bool writes;
+};
+
+/* Nothing is held, the thread is not busy. */
+void rf_race_found(struct rf_self *self, const struct rf_found *race);
 
 #endif

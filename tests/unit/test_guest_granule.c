@@ -64,16 +64,16 @@ void rf_threads_each(void (*f)(struct rf_self *, void *), void *context)
         f(&game.players[i].self, context);
 }
 
-void rf_race_found(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uint32_t now, uint32_t earlier,
-                   unsigned earlier_mask, bool earlier_writes)
+void rf_race_found(struct rf_self *self, const struct rf_found *race)
 {
-    (void)self, (void)flags, (void)now, (void)earlier_mask;
+    (void)self;
+    unsigned mask = ((1u << race->size) - 1) << race->addr % RF_GRANULE;
     game.reported = true;
-    game.thread = rf_moment_slot(earlier);
-    game.note = rf_nearby_note(game.thread, rf_word(addr), ((1u << size) - 1) << addr % RF_GRANULE, earlier, earlier_writes);
+    game.thread = race->slot;
+    game.note = rf_nearby_note(game.thread, rf_word(race->addr), mask, race->moment, race->writes);
     game.exact = game.note != 0;
     if (!game.note)
-        game.note = rf_note_of_kind(rf_moment_note(earlier), earlier_writes);
+        game.note = rf_note_of_kind(race->earlier, race->writes);
 }
 
 const struct rf_tap *rf_tap;
@@ -104,8 +104,13 @@ void rf_world_wait(struct rf_self *self)
     fail_msg("nobody stops the world but a sweep");
 }
 
+static void (*on_signal)(struct rf_self *self);
+
 void rf_signals_deliver(void)
 {
+    rf_hot.self->pending_signals = 0;
+    if (on_signal)
+        on_signal(rf_hot.self);
 }
 
 static unsigned sweeps, named_exactly, named_nearby;
@@ -402,9 +407,37 @@ static void test_frames_below(void **state)
     assert_ptr_equal(rf_hot.top, rf_hot.self->frames);
 }
 
+static void release_in_handler(struct rf_self *self)
+{
+    (void)self;
+    release_step(0, 0);
+}
+
+/* A handler that interrupts a long range releases a lock: what the range goes on with comes after it. */
+static void test_long_range(void **state)
+{
+    (void)state;
+    const size_t size = 65536 * RF_GRANULE, rest = 64;
+    begin_game();
+    play_as(0);
+    on_signal = release_in_handler;
+    rf_hot.self->pending_signals = 1;
+    rf_access(0x100000, size + rest, RF_A_WRITE, 0x4000);
+    on_signal = NULL;
+    play_as(1);
+    acquire_step(1, 0);
+    game.reported = false;
+    rf_access(0x100000, size, RF_A_WRITE, 0x4001);
+    assert_false(game.reported);
+    rf_access(0x100000 + size, rest, RF_A_WRITE, 0x4001);
+    assert_true(game.reported);
+    rf_range_clear(0x100000, size + rest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses),
-                                        cmocka_unit_test(test_scarce_moments), cmocka_unit_test(test_frames_below) };
+                                        cmocka_unit_test(test_scarce_moments), cmocka_unit_test(test_frames_below),
+                                        cmocka_unit_test(test_long_range) };
     return cmocka_run_group_tests_name("guest granules", tests, begin, NULL);
 }
