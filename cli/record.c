@@ -26,7 +26,7 @@
 #define WHO "redflag record"
 #define BLOCKS 65536u /* 16 KiB each; what is not used takes no memory */
 #define FEWEST 32u
-#define PLENTY 2048u
+#define PLENTY 1024u /* 16 MiB: what a recorder that is a little behind needs */
 
 static int help(void)
 {

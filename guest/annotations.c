@@ -22,6 +22,7 @@ struct range {
 };
 
 static struct range *benign;
+bool rf_benign_any;
 
 bool rf_benign(uintptr_t addr, size_t size)
 {
@@ -41,6 +42,7 @@ static void add_benign(uintptr_t addr, size_t size)
             return; /* said before, maybe in a loop */
     rf_busy_begin(self);
     struct range *range = rf_take(sizeof *range);
+    rf_benign_any = true;
     *range = (struct range){ addr, addr + (size ? size : 1), __atomic_load_n(&benign, __ATOMIC_RELAXED) };
     while (!__atomic_compare_exchange_n(&benign, &range->next, range, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }

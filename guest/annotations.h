@@ -10,6 +10,7 @@ struct rf_self;
 
 /* Is this a race that the program has called benign? Asked before a report is made. Any thread, any time. */
 bool rf_benign(uintptr_t addr, size_t size);
+extern bool rf_benign_any; /* whether to ask at all */
 
 /* The thread's accesses are not looked at, and what it does orders nothing, until as many ends as begins. */
 void rf_ignore_begin(struct rf_self *self);

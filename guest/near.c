@@ -290,6 +290,8 @@ static void fill_block(uint8_t *to)
             i += 3;
         }
     }
+    if (rf_tap)
+        rf_tap_hooks(to);
 }
 
 static bool reaches(uintptr_t at, uintptr_t low, uintptr_t high)

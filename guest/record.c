@@ -59,7 +59,7 @@ static void nothing(void)
 {
 }
 
-static const struct rf_tap deaf = { true, no_access, no_sync, no_memory, no_end, nothing, nothing };
+static const struct rf_tap deaf = { true, no_access, no_sync, no_memory, no_end, nothing, nothing, NULL };
 
 /* ---- blocks ---- */
 
@@ -131,6 +131,14 @@ static __attribute__((noinline)) bool next_block(struct rf_self *self)
     return true;
 }
 
+/* The place in the program: an interceptor's own address says less than that of its caller. */
+static uintptr_t site_of(const struct rf_self *self, uintptr_t pc)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
+    bool ours = pc - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start);
+    return ours && rf_hot.self == self && rf_hot.top > self->frames ? rf_hot.top[-1].pc : pc;
+}
+
 static inline bool room(struct rf_self *self, unsigned entries)
 {
     return __builtin_expect(self->tape && self->tape + 2 * entries <= self->tape_end, 1) || next_block(self);
@@ -151,6 +159,7 @@ static void put_pair(struct rf_self *self, uint64_t what, uint64_t more, uint64_
 static void put_access(struct rf_self *self, uintptr_t addr, size_t size, enum rf_op op, uintptr_t pc)
 {
     uint64_t what = (uint64_t)(op + 1) << 48 | (addr & RF_REC_ADDRESS);
+    pc = site_of(self, pc);
     if (__builtin_expect(size > 255, 0)) {
         if (room(self, 2))
             put_pair(self, what, pc, size, 0);
@@ -168,9 +177,31 @@ static void put_access(struct rf_self *self, uintptr_t addr, size_t size, enum r
  * and not with each other. What is lost is an atomic write beside a plain read. */
 static void tell_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
-    if (__builtin_expect(rf_benign(addr, size), 0))
+    if (__builtin_expect(rf_benign_any, 0) && rf_benign(addr, size))
         return;
     put_access(self, addr, size, (flags & (RF_A_WRITE | RF_A_ATOMIC)) == RF_A_WRITE ? RF_WRITE : RF_READ, pc);
+}
+
+/* What the hooks jump to: the same in few instructions and without a frame, when nothing is out of the ordinary. */
+static void hook(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | rf_benign_any), 0)) {
+        rf_access(addr, size, flags, pc);
+        return;
+    }
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* rf_busy_begin(), but for those that must wait or fence */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t *at = self->tape;
+    if (__builtin_expect(__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED) | rf_world_fences | (at == self->tape_end), 0)) {
+        __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+        rf_access(addr, size, flags, pc);
+        return;
+    }
+    at[1] = pc;
+    __atomic_store_n(&at[0], addr | (uint64_t)((flags & RF_A_WRITE) + 1) << 48 | (uint64_t)size << 56, __ATOMIC_RELEASE);
+    self->tape = at + 2;
+    rf_busy_end(self);
 }
 
 static void put_ticketed(struct rf_self *self, unsigned op, uint64_t size, unsigned who, uint64_t key, uintptr_t pc)
@@ -178,7 +209,7 @@ static void put_ticketed(struct rf_self *self, unsigned op, uint64_t size, unsig
     if (!room(self, 2))
         return;
     uint64_t ticket = __atomic_fetch_add(&recording->tickets, 1, __ATOMIC_SEQ_CST);
-    put_pair(self, (uint64_t)(op + 1) << 48 | size, ticket | (uint64_t)who << 60, key, pc);
+    put_pair(self, (uint64_t)(op + 1) << 48 | size, ticket | (uint64_t)who << 60, key, site_of(self, pc));
 }
 
 static void tell_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
@@ -218,10 +249,12 @@ static void modules(void)
 static void fork_child(void)
 {
     rf_tap = &deaf;
-    RF_SYSCALL(SYS_munmap, recording, recording->bytes);
+    /* Fibers may still have a place there. */
+    RF_SYSCALL(SYS_mmap, recording, recording->bytes, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
-static const struct rf_tap tape = { true, tell_access, tell_sync, tell_memory, end, modules, fork_child };
+static const struct rf_tap tape = { true, tell_access, tell_sync, tell_memory, end, modules, fork_child, hook };
 
 /* ---- the beginning ---- */
 

@@ -27,6 +27,57 @@ bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t s
     return rf_tap->alone;
 }
 
+/* ---- hooks ---- */
+
+static bool has(const char *text, const char *part)
+{
+    for (; *text; text++) {
+        size_t i = 0;
+        while (part[i] && text[i] == part[i])
+            i++;
+        if (!part[i])
+            return true;
+    }
+    return false;
+}
+
+/* mov (%rsp), %rsi; mov $size, %edx; mov $flags, %ecx; movabs $hook, %rax; jmp *%rax. No template is as short. */
+static void put_jump(uint8_t *to, uint32_t size, uint32_t flags)
+{
+    uint64_t hook = (uintptr_t)rf_tap->hook;
+    uint8_t code[26] = { 0x48, 0x8b, 0x34, 0x24, 0xba, 0, 0, 0, 0, 0xb9, 0, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 };
+    __builtin_memcpy(code + 5, &size, 4);
+    __builtin_memcpy(code + 10, &flags, 4);
+    __builtin_memcpy(code + 16, &hook, 8);
+    __builtin_memcpy(to, code, sizeof code);
+}
+
+void rf_tap_hooks(uint8_t *block)
+{
+    extern const char rf_near_names[]; /* guest/hooks.S: offsets and names */
+    uint32_t offset;
+    if (!rf_tap->alone || !rf_tap->hook)
+        return;
+    for (const char *at = rf_near_names;;) {
+        __builtin_memcpy(&offset, at, sizeof offset);
+        if (offset == UINT32_MAX)
+            return;
+        const char *name = at + sizeof offset;
+        for (at = name; *at; at++) {
+        }
+        uint32_t size = at[-1] >= '0' && at[-1] <= '9' ? (uint32_t)(at[-1] - '0') : 8;
+        if (at[-1] == '6')
+            size = 16;
+        at++;
+        if (has(name, "func"))
+            continue;
+        put_jump(block + offset, size, (has(name, "write") ? RF_A_WRITE : 0) | (has(name, "vptr") ? RF_A_VPTR : 0) |
+                                           (has(name, "volatile") ? RF_A_VOLATILE : 0));
+    }
+}
+
+/* ---- keys ---- */
+
 uint64_t rf_tap_new_key(void)
 {
     return __atomic_fetch_add(&keys, 1, __ATOMIC_RELAXED);

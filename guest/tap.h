@@ -34,6 +34,8 @@ struct rf_tap {
     void (*end)(struct rf_self *self);
     void (*modules)(void);    /* code was loaded */
     void (*fork_child)(void); /* in the child of a fork() */
+    /* Where the hot hooks go straight, if the listener is alone; the thread is not known to be there, nor busy. */
+    void (*hook)(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 };
 
 extern const struct rf_tap *rf_tap;
@@ -43,6 +45,9 @@ static inline void rf_tap_sync(struct rf_self *self, enum rf_op op, uint64_t key
     if (__builtin_expect(rf_tap != NULL, 0))
         rf_tap->sync(self, RF_TAP_SELF, op, key, pc);
 }
+
+/* The templates of guest/hooks.S were copied here (guest/near.c): those of accesses jump to the listener's hook instead. */
+void rf_tap_hooks(uint8_t *block);
 
 /* True: nobody else looks at the access. */
 bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
