@@ -1,6 +1,7 @@
 /* pthread_create() and what follows from it. C11's threads are made here, too: guest/c11.c only has other types. */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "guest/access.h"
@@ -31,10 +32,20 @@ static int run11(void *argument)
     return start->run11(start->argument);
 }
 
+/* In ThreadSanitizer's words if they are wanted, and with the status that it would have. */
+static _Noreturn void end_after_fork(void)
+{
+    if (rf_options.report_style[0] != 't')
+        rf_die("a thread is started in the child of a process with several threads (die_after_fork=1)");
+    rf_say("ThreadSanitizer: starting new threads after multi-threaded fork is not supported. Dying (set die_after_fork=0 to override)");
+    for (;;)
+        RF_SYSCALL(SYS_exit_group, rf_options.exitcode);
+}
+
 struct rf_self *rf_thread_prepare(struct rf_scope *scope)
 {
     if (rf_fork_forbids_threads())
-        rf_die("a thread is started in the child of a process with several threads (die_after_fork=1)");
+        end_after_fork();
     rf_busy_begin(scope->self);
     uint32_t note = rf_note_here(scope->pc, 0, 0);
     rf_busy_end(scope->self);
