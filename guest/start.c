@@ -99,6 +99,10 @@ static bool mend_fault(siginfo_t *info, void *context)
 extern void __tsan_on_initialize(void) __attribute__((weak, visibility("default")));
 extern int __tsan_on_finalize(int failed) __attribute__((weak, visibility("default")));
 
+/* quick_exit() runs what was registered for it, ours last since it came first. glibc's name for at_quick_exit(). */
+extern int __cxa_at_quick_exit(void (*function)(void *), void *library);
+static void end_quickly(void *unused);
+
 int rf_start(void)
 {
     if (__builtin_expect(state != NOT_YET, 1))
@@ -118,6 +122,7 @@ int rf_start(void)
     state = RUNS;
     rf_started = 1;
     rf_self_attach();
+    __cxa_at_quick_exit(end_quickly, NULL);
     rf_module_loaded();
     if (rf_options.verbosity)
         rf_say("runs with %s%s", rf_options.detector, rf_planes_lazy() ? ", histories mapped page by page" : "");
@@ -178,6 +183,14 @@ static __attribute__((destructor(101))) void end(void)
     int status = finish(0);
     if (status)
         ((void (*)(int))rf_find_real("exit"))(status);
+}
+
+static void end_quickly(void *unused)
+{
+    (void)unused;
+    int status = finish(0);
+    if (status)
+        RF_SYSCALL(SYS_exit_group, status);
 }
 
 RF_EXPORT void _exit(int status)

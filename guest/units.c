@@ -1,5 +1,8 @@
 #include "guest/units.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 #include "guest/memory.h"
 
 #define AT_ONCE 128u /* units that a stripe takes from the plane */
@@ -43,16 +46,63 @@ uint32_t rf_readers_new(struct rf_stripe *stripe)
                 sizeof(struct rf_readers));
 }
 
-static size_t many_size(const uint32_t *many)
+static size_t many_size(uint32_t room)
 {
-    return ((size_t)many[0] + 1) * sizeof *many;
+    return ((size_t)room + 1) * sizeof(uint32_t);
+}
+
+/* Lists of more than RF_MANY_LIMIT moments are pages, and stay mapped: who looks without the lock (invariant 2) may still follow the
+ * pointer to one. Each size has its own, four times the last; those that are free hang together by their first words. */
+#define SIZES 12u
+static struct {
+    uint32_t lock;
+    uint32_t *free[SIZES];
+} large;
+
+static unsigned large_size(uint32_t room)
+{
+    unsigned size = 0;
+    for (uint32_t smaller = RF_MANY_LIMIT; smaller < room && size < SIZES - 1; smaller *= 4)
+        size++;
+    return size;
+}
+
+static uint32_t *take_many(uint32_t room)
+{
+    uint32_t *many = NULL;
+    if (room > RF_MANY_LIMIT) {
+        rf_spin_lock(&large.lock);
+        uint32_t **free = &large.free[large_size(room)];
+        if ((many = *free))
+            memcpy(free, many, sizeof *free);
+        rf_spin_unlock(&large.lock);
+    }
+    if (!many)
+        many = rf_take(many_size(room));
+    many[0] = room;
+    return many;
+}
+
+static void give_many(uint32_t *many)
+{
+    uint32_t room = many[0];
+    if (room <= RF_MANY_LIMIT) {
+        rf_give(many, many_size(room));
+        return;
+    }
+    RF_SYSCALL(SYS_madvise, many, many_size(room), MADV_DONTNEED);
+    rf_spin_lock(&large.lock);
+    uint32_t **free = &large.free[large_size(room)];
+    memcpy(many, free, sizeof *free);
+    *free = many;
+    rf_spin_unlock(&large.lock);
 }
 
 void rf_readers_end(struct rf_stripe *stripe, uint32_t number)
 {
     struct rf_readers *readers = rf_readers_at(number);
     if (readers->is_many)
-        rf_give(readers->many, many_size(readers->many));
+        give_many(readers->many);
     readers->is_many = 0; /* `many` itself stays: a thread without the lock may still follow it (invariant 2) */
     give_unit(&stripe->free_readers, (void *)RF_READERS, sizeof(struct rf_readers), number);
 }
@@ -62,14 +112,13 @@ void rf_readers_add(uint32_t number, uint32_t moment)
     struct rf_readers *readers = rf_readers_at(number);
     uint32_t *list = rf_readers_list(readers), room = readers->is_many ? readers->many[0] : RF_FEW;
     if (readers->count == room) {
-        uint32_t *larger = rf_take((4 * (size_t)room + 1) * sizeof *larger);
+        uint32_t *larger = take_many(4 * room);
         memcpy(larger + 1, list, room * sizeof *list);
-        larger[0] = 4 * room;
         uint32_t *old = readers->is_many ? readers->many : NULL;
         __atomic_store_n(&readers->many, larger, __ATOMIC_RELEASE); /* before is_many: see rf_readers_list without the lock */
         __atomic_store_n(&readers->is_many, 1, __ATOMIC_RELEASE);
         if (old)
-            rf_give(old, many_size(old));
+            give_many(old);
         list = larger + 1;
     }
     list[readers->count] = moment;

@@ -4,7 +4,11 @@
  *    and each stripe has its own free ones: nobody else ever touches them.
  * 2. Without the lock a thread may look whether a unit holds a moment of its own present epoch. Units stay mapped and keep their kind,
  *    so it reads no foreign memory; and it believes what it saw only if the word still names the unit afterwards. Nobody but the
- *    thread itself makes its moments appear for a granule where they did not hold, so what it then saw was true.
+ *    thread itself makes its moments appear for a granule where they did not hold, so what it then saw was true, byte for byte, at
+ *    some time during the look, even if the record was written anew meanwhile. What remains: between the two looks at the word the
+ *    unit went to another granule of the stripe, which the thread has accessed in the same epoch and in the same bytes, and came
+ *    back to the first. That takes two threads a dozen instructions each, while this one does not run for that long in the midst
+ *    of its own; then one access is not recorded.
  */
 #ifndef RF_GUEST_UNITS_H
 #define RF_GUEST_UNITS_H
@@ -13,7 +17,7 @@
 #include "guest/spin.h"
 
 #define RF_FEW 4u
-#define RF_MANY_LIMIT 15000u /* sets above this are only looked at under the lock */
+#define RF_MANY_LIMIT 15000u /* so many of a set's moments are looked at without the lock, and no more */
 
 struct rf_readers {
     uint32_t count;

@@ -434,10 +434,33 @@ static void test_long_range(void **state)
     rf_range_clear(0x100000, size + rest);
 }
 
+/* Sets of thousands, more than are looked at without the lock: their lists stay mapped, empty, and are used again. */
+static void test_large_sets(void **state)
+{
+    (void)state;
+    const uint32_t count = 20000;
+    struct rf_stripe *stripe = &rf_stripes[0];
+    const uint32_t *list = NULL;
+    for (unsigned turn = 0; turn < 3; turn++) {
+        uint32_t set = rf_readers_new(stripe);
+        for (uint32_t i = 1; i <= count; i++)
+            rf_readers_add(set, i + turn);
+        struct rf_readers *readers = rf_readers_at(set);
+        assert_int_equal(readers->count, count);
+        for (uint32_t i = 1; i <= count; i++)
+            assert_int_equal(rf_readers_list(readers)[i - 1], i + turn);
+        assert_true(!list || list == readers->many);
+        list = readers->many;
+        rf_readers_end(stripe, set);
+        assert_int_equal(list[count], 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses),
                                         cmocka_unit_test(test_scarce_moments), cmocka_unit_test(test_frames_below),
-                                        cmocka_unit_test(test_long_range) };
+                                        cmocka_unit_test(test_long_range),
+                                        cmocka_unit_test(test_large_sets) };
     return cmocka_run_group_tests_name("guest granules", tests, begin, NULL);
 }
