@@ -222,22 +222,46 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
     return true;
 }
 
+/* What the thread has accessed in its epoch it may access again, whatever the history says by now: whoever came in between found the
+ * first access there, and decided then. The history can have forgotten it in the same epoch only if this thread cleared or freed
+ * the memory, which gives another stamp; a free by someone else comes in a later epoch, or is a race by itself. This is how data that many threads read is read again without a look at its history. */
+static inline bool has_seen(const struct rf_self *self, const uint64_t *place, unsigned mask, unsigned flags)
+{
+    const struct rf_seen *seen = &self->seen[(uintptr_t)place / sizeof *place % RF_SEEN];
+    unsigned have = flags & RF_A_WRITE ? seen->written : seen->written | seen->read;
+    return seen->place == place && !(mask & ~have) && seen->stamp == (self->stamp & 0xffffffffffff);
+}
+
+static inline void see(struct rf_self *self, const uint64_t *place, unsigned mask, unsigned flags)
+{
+    struct rf_seen *seen = &self->seen[(uintptr_t)place / sizeof *place % RF_SEEN];
+    if (seen->place != place || seen->stamp != (self->stamp & 0xffffffffffff))
+        *seen = (struct rf_seen){ .place = place, .stamp = self->stamp & 0xffffffffffff };
+    if (flags & RF_A_WRITE)
+        seen->written |= mask & 0xff;
+    else
+        seen->read |= mask & 0xff;
+}
+
 /* The bytes of an access that lie in one granule. */
 static inline void slow_granule(struct rf_step *step, uint64_t *place, unsigned mask, uintptr_t pc, unsigned size)
 {
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (repeats_plainly(word, mask, step->flags) || repeats_in_record(place, word, mask, step->flags) ||
-        joins(step, place, word, mask, pc, size) ||
-        (rf_word_has_units(word) && rf_word_repeats(step->self, place, word, mask, step->flags)))
+    if (repeats_plainly(word, mask, step->flags))
         return;
-    step->now = rf_moment_now(step->self, pc, step->flags, size);
-    if (__builtin_expect(step->now, 1))
+    if (!repeats_in_record(place, word, mask, step->flags) && !joins(step, place, word, mask, pc, size) &&
+        !(rf_word_has_units(word) && rf_word_repeats(step->self, place, word, mask, step->flags))) {
+        step->now = rf_moment_now(step->self, pc, step->flags, size);
+        if (__builtin_expect(!step->now, 0))
+            return;
         step_granule(place, word, mask, step);
-    touch(place);
+        touch(place);
+    }
+    if (*place & RF_ODD_BIT)
+        see(step->self, place, mask, step->flags);
 }
 
 /* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch. */
-void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
@@ -248,8 +272,10 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
         return;
-    struct rf_step step = { .self = self, .flags = flags };
     uint64_t *place = rf_word(addr);
+    if (mask <= 0xff && has_seen(self, place, mask, flags))
+        return;
+    struct rf_step step = { .self = self, .flags = flags };
     rf_busy_begin(self);
     slow_granule(&step, place, mask & 0xff, pc, size);
     if (__builtin_expect(mask > 0xff, 0)) {
@@ -360,6 +386,7 @@ void rf_range_clear(uintptr_t addr, size_t size)
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_ALLOC, addr, size, 0))
         return;
     uintptr_t end = addr + size;
+    self->stamp++;
     rf_busy_begin(self);
     if (addr % RF_GRANULE) {
         unsigned mask = 0xffu << addr % RF_GRANULE & 0xff;
@@ -426,6 +453,7 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
         rf_objects_forget(addr, size);
         return 0;
     }
+    self->stamp++; /* the block's next owner makes its history forget what this thread has done in this epoch: see has_seen() */
     struct rf_step step = { .self = self, .flags = RF_A_WRITE | RF_A_FREE };
     rf_busy_begin(self);
     step.now = rf_moment_now(self, pc, step.flags, size);

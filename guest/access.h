@@ -20,6 +20,7 @@ enum {
 };
 
 void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc); /* any size, any alignment, may be long */
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags); /* the same for sizes up to 8 */
 static inline void rf_range_read(const void *addr, size_t size, uintptr_t pc)
 {
     rf_access((uintptr_t)addr, size, 0, pc);

@@ -82,6 +82,7 @@ static void set_epoch(struct rf_self *self, uint32_t first)
     rf_hot.base = UINT64_C(0xff) << 28 | first;
     rf_hot.base2 = rf_hot.base << 1 | 1;
     rf_hot.first = first;
+    self->stamp++;
     self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
 }
 
@@ -91,6 +92,7 @@ void rf_epoch_begin(struct rf_self *self)
         set_epoch(self, self->next_moment);
     else
         self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
+    self->stamp++;
 }
 
 uint64_t rf_moments_lost;

@@ -2,6 +2,7 @@
 
 #include "guest/access.h"
 #include "guest/memory.h"
+#include "guest/spin.h"
 #include "guest/threads.h"
 
 #define SIZE (RF_NEARBY_SETS * RF_NEARBY_WAYS * sizeof(struct rf_nearby))
@@ -35,6 +36,36 @@ void rf_nearby_clear(struct rf_self *self)
         memset(self->nearby, 0, SIZE);
 }
 
+/* Under its lock, by busy threads or with the world stopped. */
+static struct {
+    uint32_t lock, next;
+    struct {
+        uint32_t thread;
+        struct rf_nearby *all;
+    } list[RF_NEARBY_ENDED];
+} ended;
+
+void rf_nearby_end(struct rf_self *self)
+{
+    if (!self->nearby)
+        return;
+    rf_spin_lock(&ended.lock);
+    unsigned at = ended.next++ % RF_NEARBY_ENDED;
+    struct rf_nearby *old = ended.list[at].all;
+    ended.list[at].all = self->nearby;
+    ended.list[at].thread = self->number;
+    rf_spin_unlock(&ended.lock);
+    rf_give(old, SIZE);
+    self->nearby = NULL;
+}
+
+void rf_nearby_clear_ended(void)
+{
+    for (unsigned i = 0; i < RF_NEARBY_ENDED; i++)
+        if (ended.list[i].all)
+            memset(ended.list[i].all, 0, SIZE);
+}
+
 struct question {
     uint32_t thread, moment, answer;
     const uint64_t *place;
@@ -42,12 +73,8 @@ struct question {
     bool writes;
 };
 
-static void ask(struct rf_self *self, void *context)
+static void ask(struct question *q, struct rf_nearby *all)
 {
-    struct question *q = context;
-    struct rf_nearby *all = __atomic_load_n(&self->nearby, __ATOMIC_ACQUIRE);
-    if (self->number != q->thread || !all)
-        return;
     const struct rf_nearby *set = set_of(all, q->place);
     for (unsigned i = 0; i < RF_NEARBY_WAYS; i++) {
         uint64_t place = __atomic_load_n(&set[i].place_and_mask, __ATOMIC_ACQUIRE);
@@ -59,9 +86,22 @@ static void ask(struct rf_self *self, void *context)
     }
 }
 
+static void ask_live(struct rf_self *self, void *context)
+{
+    struct question *q = context;
+    struct rf_nearby *all = __atomic_load_n(&self->nearby, __ATOMIC_ACQUIRE);
+    if (self->number == q->thread && all)
+        ask(q, all);
+}
+
 uint32_t rf_nearby_note(uint32_t thread, const uint64_t *place, unsigned mask, uint32_t moment, bool writes)
 {
     struct question q = { .thread = thread, .moment = moment, .place = place, .mask = mask, .writes = writes };
-    rf_threads_each(ask, &q); /* its lock keeps the thread's record where it is */
+    rf_threads_each(ask_live, &q); /* its lock keeps the thread's record where it is */
+    rf_spin_lock(&ended.lock);
+    for (unsigned i = 0; i < RF_NEARBY_ENDED && !q.answer; i++)
+        if (ended.list[i].all && ended.list[i].thread == thread)
+            ask(&q, ended.list[i].all);
+    rf_spin_unlock(&ended.lock);
     return q.answer;
 }

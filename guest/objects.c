@@ -313,6 +313,7 @@ void rf_object_acquire(struct rf_self *self, struct rf_object *object)
         rf_tap_receive(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_clock_room(&self->thread.clock, object->sync.released.len);
     rf_order_receive(&self->order, &self->thread, &object->sync);
+    self->stamp++; /* whoever hands memory over may have made it new: guest/access.c, has_seen() */
 }
 
 void rf_object_release(struct rf_self *self, struct rf_object *object)

@@ -1,6 +1,7 @@
 /* The plain hooks that are not hot: ranges, odd sizes, vtable pointers, and those that are given their pc. */
 #include "guest/access.h"
 #include "guest/intercept.h"
+#include "guest/planes.h"
 
 #define HERE ((uintptr_t)__builtin_return_address(0))
 
@@ -39,16 +40,35 @@ HOOK(__tsan_volatile_read16, 16, RF_A_VOLATILE)
 HOOK(__tsan_volatile_write16, 16, RF_A_VOLATILE | RF_A_WRITE)
 HOOK(__tsan_read_write16, 16, RF_A_WRITE)
 
+/* gcc takes this hook for every access that may be unaligned, so most ranges are a word long. */
+static inline bool repeats(uintptr_t addr, unsigned mask, unsigned flags)
+{
+    uint64_t word = __atomic_load_n((uint64_t *)((char *)rf_plane_words + (addr & rf_plane_mask)), __ATOMIC_RELAXED);
+    uint64_t moment = word << 8 >> 36; /* with the odd bit above it */
+    return moment - rf_hot.first < rf_hot.span && !(mask & ~(unsigned)(word >> 56)) && (!flags || (word >> 27 & 1));
+}
+
+static inline void range(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    if (size - 1 >= RF_GRANULE) {
+        rf_access(addr, size, flags, pc);
+        return;
+    }
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    if (!repeats(addr, mask & 0xff, flags) || (mask > 0xff && !repeats(addr + RF_GRANULE, mask >> RF_GRANULE, flags)))
+        rf_slow_access(addr, pc, (unsigned)size, flags);
+}
+
 RF_EXPORT void __tsan_read_range(void *addr, size_t size);
 void __tsan_read_range(void *addr, size_t size)
 {
-    rf_access((uintptr_t)addr, size, 0, HERE);
+    range((uintptr_t)addr, size, 0, HERE);
 }
 
 RF_EXPORT void __tsan_write_range(void *addr, size_t size);
 void __tsan_write_range(void *addr, size_t size)
 {
-    rf_access((uintptr_t)addr, size, RF_A_WRITE, HERE);
+    range((uintptr_t)addr, size, RF_A_WRITE, HERE);
 }
 
 RF_EXPORT void __tsan_read_range_pc(void *addr, size_t size, void *pc);

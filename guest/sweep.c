@@ -224,6 +224,7 @@ void rf_sweep(struct rf_self *self)
         memset(sweep.named, 0, sizeof sweep.named);
         memset(sweep.state, FREE, sizeof sweep.state);
         rf_threads_each(prepare_thread, NULL);
+        rf_nearby_clear_ended();
         visit_all(mark);
         uint32_t kept = 0;
         for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)

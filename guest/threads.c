@@ -190,8 +190,7 @@ static void record_empty(struct record *record)
         RF_SYSCALL(SYS_munmap, record->frames_at, record->frames_bytes);
     self->frames = self->frames_end = NULL;
     rf_give(self->moments, RF_MOMENT_CACHE * sizeof *self->moments);
-    rf_give(self->nearby, RF_NEARBY_SETS * RF_NEARBY_WAYS * sizeof *self->nearby);
-    self->nearby = NULL;
+    rf_nearby_end(self);
     self->moments = NULL;
     rf_locks_thread_end(self);
     rf_atomics_thread_end(self);

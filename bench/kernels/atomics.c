@@ -1,7 +1,7 @@
 /* Counters that all threads add to, and a stack without locks. */
 #include <stdatomic.h>
 
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { OPERATIONS = 6000000, NODES = 1000 };
 

@@ -1,5 +1,5 @@
 /* Loops over bytes: a checksum, letters made small, words counted. */
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { ROOM = 4 << 20, ROUNDS = 8 };
 

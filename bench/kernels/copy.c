@@ -1,7 +1,7 @@
 /* Blocks of many sizes copied, set and compared by libc. */
 #include <string.h>
 
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { ROOM = 1 << 20, ROUNDS = 300000 };
 

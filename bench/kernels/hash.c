@@ -1,5 +1,5 @@
 /* A hash table with a mutex for each stripe of buckets. */
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { BUCKETS = 1 << 16, STRIPES = 64, OPERATIONS = 3000000 };
 

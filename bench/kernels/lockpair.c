@@ -2,7 +2,7 @@
  * thread exists, so that libc does not take the way of programs with one. */
 #include <time.h>
 
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
 

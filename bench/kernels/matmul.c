@@ -1,5 +1,5 @@
 /* Matrices of doubles, multiplied by rows: long runs of reads that several threads share. */
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { N = 400, ROUNDS = 4 };
 static double a[N][N], b[N][N], c[N][N];

@@ -1,5 +1,5 @@
 /* A bounded queue between producers and consumers: a mutex and two conditions; what travels is a filled block. */
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { ROOM = 64, BLOCKS = 100000, WORDS = 512 };
 

@@ -1,5 +1,5 @@
 /* Quicksort of integers, a half for each thread, then merged. */
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { N = 4000000 };
 static int data[N], sorted[N];

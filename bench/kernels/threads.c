@@ -1,5 +1,5 @@
 /* threads: prints by how many bytes the resident set grows for each thread that has begun, called a function and waits. */
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { COUNT = 500 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

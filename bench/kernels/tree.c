@@ -1,5 +1,5 @@
 /* Search trees, built, walked and freed: small blocks of the heap, pointers, recursion. */
-#include "kernel.h"
+#include "bench/kernels/kernel.h"
 
 enum { NODES = 150000, ROUNDS = 3 };
 

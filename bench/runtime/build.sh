@@ -114,7 +114,7 @@ build_redis() {
 
 kernel() {
     # shellcheck disable=SC2086
-    $CC $flags -pthread -o "$directory/$1" "$here/kernels/${1#kernel-}.c" -lm
+    $CC $flags -I"$here/.." -pthread -o "$directory/$1" "$here/kernels/${1#kernel-}.c" -lm
 }
 
 for program; do

@@ -205,6 +205,8 @@ static void forget(unsigned granule, unsigned first, unsigned end)
     rf_range_clear(address_of(granule) + first, end - first);
     for (unsigned i = 0; i < THREADS; i++) /* what is kept may be of the memory's former life; not here, to see that it is else right */
         rf_nearby_clear(&game.players[i].self);
+    for (unsigned i = 0; i < THREADS; i++) /* as if each had been told of it */
+        game.players[i].self.stamp++;
 }
 
 static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
