@@ -279,7 +279,7 @@ void *rf_heap_resize(void *address, size_t size, uintptr_t pc)
     uintptr_t block = (uintptr_t)address;
     if (resize_in_place(self, span, side, &block, size, pc))
         return (void *)block;
-    size_t was = size_of(span, *side);
+    size_t was = span->block ? span->block : span->length; /* malloc_usable_size() let the program use all of it */
     void *to = rf_heap_allocate(size, 0, false, pc);
     if (to) {
         memcpy(to, address, was < size ? was : size);
