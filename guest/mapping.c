@@ -105,6 +105,18 @@ RF_INTERCEPT(void *, mremap, (void *old, size_t old_size, size_t size, int flags
     return result;
 }
 
+/* All of memory includes the guest's regions, which are larger than any machine's: the kernel would fill them with pages. So this does
+ * nothing, and says that it did; memory that is locked by its address is. */
+RF_INTERCEPT(int, mlockall, (int flags))
+{
+    if (!rf_started)
+        return RF_REAL(mlockall)(flags);
+    if (flags && !(flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) && flags != MCL_ONFAULT)
+        return 0;
+    errno = EINVAL;
+    return -1;
+}
+
 /* The end of the data segment. */
 RF_INTERCEPT(void *, sbrk, (intptr_t step))
 {
