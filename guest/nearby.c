@@ -98,10 +98,12 @@ uint32_t rf_nearby_note(uint32_t thread, const uint64_t *place, unsigned mask, u
 {
     struct question q = { .thread = thread, .moment = moment, .place = place, .mask = mask, .writes = writes };
     rf_threads_each(ask_live, &q); /* its lock keeps the thread's record where it is */
+    bool mine = rf_busy_enter(rf_hot.self); /* fork() must not copy the lock taken */
     rf_spin_lock(&ended.lock);
     for (unsigned i = 0; i < RF_NEARBY_ENDED && !q.answer; i++)
         if (ended.list[i].all && ended.list[i].thread == thread)
             ask(&q, ended.list[i].all);
     rf_spin_unlock(&ended.lock);
+    rf_busy_leave(rf_hot.self, mine);
     return q.answer;
 }
