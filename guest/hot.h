@@ -33,6 +33,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of a variable that only this library has: it is found without a look into the table of others' addresses. */
+#define RF_OURS __attribute__((visibility("hidden")))
+
 #define RF_TLS __thread __attribute__((tls_model("initial-exec")))
 
 /* A function that was entered and not left. */

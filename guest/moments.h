@@ -32,7 +32,7 @@ struct rf_moment_block {
 #define RF_NOT_LINEAR UINT32_MAX
 
 /* Written by the thread that takes the block, before a moment of it is in any history; read by all. */
-extern struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
+extern struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS] RF_OURS;
 
 static inline uint32_t rf_moment_slot(uint32_t moment)
 {

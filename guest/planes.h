@@ -51,7 +51,7 @@ static inline uint8_t *rf_touched(const uint64_t *word)
 
 /* For sweeps: one byte for each 4096 patches. */
 #define RF_DISTRICTS (RF_TOUCHED_SIZE >> 12)
-extern uint8_t rf_districts[RF_DISTRICTS];
+extern uint8_t rf_districts[RF_DISTRICTS] RF_OURS;
 
 /* The mask and the plane that hooks use; until the guest has started, a plane of one word of zeros. guest/start.c */
 extern uintptr_t rf_plane_mask;

@@ -76,8 +76,8 @@ static inline struct rf_self *rf_self(void)
 
 /* Between the two the world cannot be stopped. Not nested; short; no waiting for another thread in between. guest/world.c argues why
  * the plain store and load suffice. */
-extern uint32_t rf_world_stopping;
-extern bool rf_world_fences;
+extern uint32_t rf_world_stopping RF_OURS;
+extern bool rf_world_fences RF_OURS;
 void rf_world_wait(struct rf_self *self);
 void rf_signals_deliver(void); /* guest/signals.c */
 

@@ -38,7 +38,7 @@ struct rf_tap {
     void (*hook)(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 };
 
-extern const struct rf_tap *rf_tap;
+extern const struct rf_tap *rf_tap RF_OURS;
 
 static inline void rf_tap_sync(struct rf_self *self, enum rf_op op, uint64_t key, uintptr_t pc)
 {

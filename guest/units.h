@@ -38,7 +38,7 @@ struct rf_stripe {
 };
 
 #define RF_STRIPES 256u
-extern struct rf_stripe rf_stripes[RF_STRIPES];
+extern struct rf_stripe rf_stripes[RF_STRIPES] RF_OURS;
 
 static inline struct rf_stripe *rf_stripe_of(const uint64_t *word)
 {
