@@ -14,27 +14,35 @@
 
         .text
 
-/* word -> %rax, %rdx */
+/* word -> %rax */
 .macro LOAD_WORD near
 .if \near
         movabs  $RF_ADDRESS_MASK, %rax
         and     %rdi, %rax
         movabs  $RF_WORDS, %rcx
         mov     (%rax,%rcx), %rax
-        mov     %rax, %rdx
 .else
         mov     rf_plane_mask(%rip), %rax
         and     %rdi, %rax
         add     rf_plane_words(%rip), %rax
         mov     rf_hot@gottpoff(%rip), %rcx
         mov     (%rax), %rax
-        mov     %rax, %rdx
 .endif
 .endm
 
-/* The same for some bytes of a granule: jumps to 2 unless the word in %rdx, of one of the two plain forms, says that these were
- * accessed in this epoch. */
+/* The same for some bytes of a granule: jumps to 2 unless the word, of one of the two plain forms, says that these were accessed in this
+ * epoch. It is loaded again: to keep it would be one more instruction for all others. */
 .macro CHECK_PART near size write
+.if \near
+        movabs  $RF_ADDRESS_MASK, %rax
+        and     %rdi, %rax
+        mov     (%rax,%rcx), %rdx
+.else
+        mov     rf_plane_mask(%rip), %rax
+        and     %rdi, %rax
+        add     rf_plane_words(%rip), %rax
+        mov     (%rax), %rdx
+.endif
 .if \write
         bt      $27, %rdx
         jnc     2f
