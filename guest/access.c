@@ -161,7 +161,7 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
             if (!step.now)
                 step.now = rf_moment_now(self, pc, flags, size);
             if (step.now && step_granule(place, word, mask, &step) && !race.size)
-                race = race_of(&step, addr, size > RF_GRANULE ? length : size);
+                race = race_of(&step, addr, length); /* what lies in this granule: only that is known to race */
             if (step.now && !step.race && mask == 0xff && !(flags & RF_A_ATOMIC) && !rf_word_has_units(word) &&
                 rf_word_quick(&step, word, 0xff, &after_last))
                 last = word;
@@ -205,6 +205,21 @@ static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsig
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
     }
+    return false;
+}
+
+/* The same for a read map that has few moments. */
+static inline bool repeats_in_set(const uint64_t *place, uint64_t word, unsigned mask)
+{
+    const struct rf_readers *readers = rf_readers_at(RF_WORD_Y(word));
+    if ((mask & ~RF_WORD_M(word)) || __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED))
+        return false;
+    for (unsigned i = 0; i < RF_FEW; i++) /* what lies beyond the count was a moment of an earlier epoch, or 0 */
+        if (i < __atomic_load_n(&readers->count, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&readers->few[i], __ATOMIC_RELAXED) - rf_hot.first < rf_hot.span) {
+            __atomic_thread_fence(__ATOMIC_ACQUIRE);
+            return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+        }
     return false;
 }
 
@@ -273,8 +288,12 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
         return;
     uint64_t *place = rf_word(addr);
-    if (mask <= 0xff && has_seen(self, place, mask, flags))
-        return;
+    if (mask <= 0xff) {
+        uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        bool set = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT && !(flags & RF_A_WRITE);
+        if (set ? repeats_in_set(place, word, mask) : has_seen(self, place, mask, flags))
+            return;
+    }
     struct rf_step step = { .self = self, .flags = flags };
     rf_busy_begin(self);
     slow_granule(&step, place, mask & 0xff, pc, size);

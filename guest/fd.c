@@ -233,9 +233,10 @@ void rf_fd_copied(const struct rf_scope *scope, int from, int to)
 {
     if (from < 0 || to < 0 || from == to)
         return;
+    bool replaces = known(to) > KEY_CLOSING; /* others may go on using it: rf_fd_replaced() */
     become(scope, to, key_keep(known(from)));
     rf_access(address_of_number(from), STEP, 0, scope->pc);
-    rf_access(address_of_number(to), STEP, RF_A_WRITE, scope->pc);
+    rf_access(address_of_number(to), STEP, replaces ? 0 : RF_A_WRITE, scope->pc);
 }
 
 void rf_fd_replaced(const struct rf_scope *scope, int fd)

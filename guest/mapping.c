@@ -319,20 +319,29 @@ RF_INTERCEPT(int, dlclose, (void *handle))
     return result;
 }
 
-/* The loader allocates names, and frees them under a lock that we do not see: to a callback they are new. */
+/* The loader allocates names, and frees them under a lock that we do not see, but that is held while a callback runs: to a callback
+ * they are new, and what it did with them is forgotten. */
 struct callback {
     phdr_fn *f;
     void *data;
 };
 
+static void forget_name(const char *name)
+{
+    struct rf_block block;
+    if (name && rf_heap_block((uintptr_t)name, &block))
+        rf_range_clear((uintptr_t)name, rf_length(name) + 1);
+}
+
 static int call_back(struct dl_phdr_info *info, size_t size, void *data)
 {
     const struct callback *callback = data;
-    struct rf_block block;
-    if (info->dlpi_name && rf_heap_block((uintptr_t)info->dlpi_name, &block))
-        rf_range_clear((uintptr_t)info->dlpi_name, rf_length(info->dlpi_name) + 1);
+    const char *name = info->dlpi_name;
+    forget_name(name);
     rf_range_clear((uintptr_t)info, size);
-    return callback->f(info, size, callback->data);
+    int result = callback->f(info, size, callback->data);
+    forget_name(name);
+    return result;
 }
 
 static int rf_icpt_dl_iterate_phdr(phdr_fn *f, void *data)
