@@ -8,12 +8,15 @@
  *    they do can be seen.
  * 3. vfork() is left alone: until the exec the child runs in the parent's memory while the calling thread waits, so for the guest it
  *    is that thread, and what it writes is seen by the others as that thread's. posix_spawn() runs no code of the program.
- * 4. A raw clone() that shares no memory leaves the guest of the child with the parent's threads, which it never hears of again: a
- *    lock that one of them held in that instant stays held. That is the limit; programs that need more call fork().
+ * 4. clone() of libc that copies the memory is a fork that runs no handlers. A raw system call of that kind leaves the guest of the child
+ *    with the parent's threads, which it never hears of again: a lock that one of them held in that instant stays held, unless the
+ *    program tells of it (guest/sanitizer.c).
  */
 #include "guest/fork.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -98,5 +101,34 @@ RF_INTERCEPT(pid_t, _Fork, (void))
     rf_fork_before();
     pid_t result = RF_REAL(_Fork)();
     rf_fork_after(result == 0);
+    return result;
+}
+
+struct cloned {
+    int (*run)(void *);
+    void *argument;
+};
+
+static int run_cloned(void *argument)
+{
+    struct cloned cloned = *(struct cloned *)argument; /* of the parent's stack, which was copied */
+    rf_fork_after(true);
+    return cloned.run(cloned.argument);
+}
+
+RF_INTERCEPT(int, clone, (int (*run)(void *), void *stack, int flags, void *argument, ...))
+{
+    __builtin_va_list list;
+    __builtin_va_start(list, argument);
+    void *parent_tid = __builtin_va_arg(list, void *), *tls = __builtin_va_arg(list, void *), *child_tid = __builtin_va_arg(list, void *);
+    __builtin_va_end(list);
+    if (flags & (CLONE_VM | CLONE_SETTLS) || !run || !stack)
+        return RF_REAL(clone)(run, stack, flags, argument, parent_tid, tls, child_tid);
+    struct cloned cloned = { run, argument };
+    rf_fork_before();
+    int result = RF_REAL(clone)(run_cloned, stack, flags, &cloned, parent_tid, tls, child_tid);
+    int saved = errno;
+    rf_fork_after(false);
+    errno = saved;
     return result;
 }
