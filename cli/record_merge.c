@@ -135,6 +135,16 @@ static void read_log(struct rf_merge *merge)
     }
 }
 
+/* Those that wait for a block. Not for each one that is free: to sleep and to wake costs the program more than to write a block. */
+static void wake(struct rf_recording *recording)
+{
+    if (!__atomic_load_n(&recording->waiting, __ATOMIC_SEQ_CST))
+        return;
+    __atomic_store_n(&recording->waiting, 0, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&recording->turn, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &recording->turn, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
 static void leave_block(struct rf_merge *merge, struct stream *stream)
 {
     struct rf_recording *recording = merge->recording;
@@ -149,9 +159,8 @@ static void leave_block(struct rf_merge *merge, struct stream *stream)
     uint64_t freed = recording->freed;
     __atomic_store_n(&rf_rec_free(recording)[freed % recording->blocks], block, __ATOMIC_RELAXED);
     __atomic_store_n(&recording->freed, freed + 1, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&recording->turn, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_exchange_n(&recording->waiting, 0, __ATOMIC_SEQ_CST))
-        syscall(SYS_futex, &recording->turn, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    if (freed + 1 - __atomic_load_n(&recording->taken, __ATOMIC_RELAXED) >= recording->plenty / 4)
+        wake(recording);
 }
 
 /* The entry the stream stands before; NULL: not there yet. */
@@ -299,6 +308,8 @@ bool rf_merge_step(struct rf_merge *merge, bool all)
         read_stream(merge, first_waiting(merge));
         any = true;
     }
+    if (!any)
+        wake(merge->recording);
     if (!any && all && merge->heap_count) {
         merge->ticket = merge->heap[0]->ticket; /* invariant 3 */
         any = true;

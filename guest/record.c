@@ -14,6 +14,7 @@
  */
 #include "guest/record.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 #include "guest/system.h"
 #include "guest/tap.h"
 
+#define AHEAD 64    /* words: the recorder has cleared the block, so its lines come from another processor's cache */
 #define AGAIN 4096u /* bytes of a freed block that count as written after the free, too: an access there by another is a race */
 
 static struct rf_recording *recording;
@@ -100,8 +102,10 @@ static bool wait_for_recorder(uint32_t turn)
 {
     struct timespec soon = { .tv_nsec = 50000000 };
     __atomic_store_n(&recording->waiting, 1, __ATOMIC_SEQ_CST);
-    RF_SYSCALL(SYS_futex, &recording->turn, FUTEX_WAIT, turn, &soon, 0, 0);
-    return recorder_wants();
+    long result = 0;
+    if (__atomic_load_n(&recording->taken, __ATOMIC_SEQ_CST) == __atomic_load_n(&recording->freed, __ATOMIC_SEQ_CST))
+        result = RF_SYSCALL(SYS_futex, &recording->turn, FUTEX_WAIT, turn, &soon, 0, 0);
+    return result != -ETIMEDOUT && !__atomic_load_n(&recording->stopped, __ATOMIC_ACQUIRE) ? true : recorder_wants();
 }
 
 static __attribute__((noinline)) bool next_block(struct rf_self *self)
@@ -183,25 +187,26 @@ static void tell_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
 }
 
 /* What the hooks jump to: the same in few instructions and without a frame, when nothing is out of the ordinary. */
-static void hook(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | rf_benign_any), 0)) {
-        rf_access(addr, size, flags, pc);
-        return;
-    }
-    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* rf_busy_begin(), but for those that must wait or fence */
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes), 0))
+        goto other;
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* rf_busy_begin(), but for those that must wait */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint64_t *at = self->tape;
-    if (__builtin_expect(__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED) | rf_world_fences | (at == self->tape_end), 0)) {
+    if (__builtin_expect(__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED) || at == self->tape_end || rf_benign_any, 0)) {
         __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
-        rf_access(addr, size, flags, pc);
-        return;
+        goto other;
     }
+    __builtin_prefetch(at + AHEAD, 1);
     at[1] = pc;
-    __atomic_store_n(&at[0], addr | (uint64_t)((flags & RF_A_WRITE) + 1) << 48 | (uint64_t)size << 56, __ATOMIC_RELEASE);
+    __atomic_store_n(&at[0], addr | what, __ATOMIC_RELEASE);
     self->tape = at + 2;
     rf_busy_end(self);
+    return;
+other:
+    rf_access(addr, what >> 56, (what >> 48 & 0xff) == RF_WRITE + 1 ? RF_A_WRITE : 0, pc);
 }
 
 static void put_ticketed(struct rf_self *self, unsigned op, uint64_t size, unsigned who, uint64_t key, uintptr_t pc)

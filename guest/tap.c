@@ -1,6 +1,5 @@
 #include "guest/tap.h"
 
-#include "guest/access.h"
 #include "guest/threads.h"
 
 /* No address is as large; fresh keys are from here on. */
@@ -41,13 +40,12 @@ static bool has(const char *text, const char *part)
     return false;
 }
 
-/* mov (%rsp), %rsi; mov $size, %edx; mov $flags, %ecx; movabs $hook, %rax; jmp *%rax. No template is as short. */
-static void put_jump(uint8_t *to, uint32_t size, uint32_t flags)
+/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. No template is as short. */
+static void put_jump(uint8_t *to, uint64_t size, enum rf_op op)
 {
-    uint64_t hook = (uintptr_t)rf_tap->hook;
-    uint8_t code[26] = { 0x48, 0x8b, 0x34, 0x24, 0xba, 0, 0, 0, 0, 0xb9, 0, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 };
-    __builtin_memcpy(code + 5, &size, 4);
-    __builtin_memcpy(code + 10, &flags, 4);
+    uint64_t hook = (uintptr_t)rf_tap->hook, what = size << 56 | (uint64_t)(op + 1) << 48;
+    uint8_t code[26] = { 0x48, 0x8b, 0x34, 0x24, 0x48, 0xba, 0, 0, 0, 0, 0, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 };
+    __builtin_memcpy(code + 6, &what, 8);
     __builtin_memcpy(code + 16, &hook, 8);
     __builtin_memcpy(to, code, sizeof code);
 }
@@ -56,7 +54,7 @@ void rf_tap_hooks(uint8_t *block)
 {
     extern const char rf_near_names[]; /* guest/hooks.S: offsets and names */
     uint32_t offset;
-    if (!rf_tap->alone || !rf_tap->hook)
+    if (!rf_tap->alone || !rf_tap->hook || rf_world_fences)
         return;
     for (const char *at = rf_near_names;;) {
         __builtin_memcpy(&offset, at, sizeof offset);
@@ -71,8 +69,7 @@ void rf_tap_hooks(uint8_t *block)
         at++;
         if (has(name, "func"))
             continue;
-        put_jump(block + offset, size, (has(name, "write") ? RF_A_WRITE : 0) | (has(name, "vptr") ? RF_A_VPTR : 0) |
-                                           (has(name, "volatile") ? RF_A_VOLATILE : 0));
+        put_jump(block + offset, size, has(name, "write") ? RF_WRITE : RF_READ);
     }
 }
 

@@ -34,8 +34,9 @@ struct rf_tap {
     void (*end)(struct rf_self *self);
     void (*modules)(void);    /* code was loaded */
     void (*fork_child)(void); /* in the child of a fork() */
-    /* Where the hot hooks go straight, if the listener is alone; the thread is not known to be there, nor busy. */
-    void (*hook)(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
+    /* Where the hot hooks go straight, if the listener is alone; the thread is not known to be there, nor busy. `what` is
+     * size << 56 | (op + 1) << 48. NULL: they go the long way. */
+    void (*hook)(uintptr_t addr, uintptr_t pc, uint64_t what);
 };
 
 extern const struct rf_tap *rf_tap RF_OURS;
