@@ -56,7 +56,12 @@ budget near.s near___tsan_func_exit 7
 
 # -- what is exported ---------------------------------------------------------------------------------------------------------------
 
-nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort -u >exported
+nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort -u >all
+# Every __interceptor_ name is another one of a function that is exported; these are the rest.
+sed -n 's/^__interceptor_//p' all | LC_ALL=C sort | LC_ALL=C comm -23 - all >lonely
+[ ! -s lonely ] || fail "an __interceptor_ of what is not exported: $(cat lonely)"
+[ "$(grep -c '^__interceptor_' all)" -gt 500 ] || fail "the __interceptor_ names are missing"
+grep -v '^__interceptor_' all >exported
 LC_ALL=C sort -u "$root/tests/cli/hooks.exports" >expected
 diff expected exported >difference || fail "the exported symbols are not those of tests/cli/hooks.exports: $(cat difference)"
 
