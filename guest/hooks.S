@@ -69,6 +69,52 @@
         ret
 .endm
 
+/* The same for a granule that several threads read: jumps to 3 unless its read map has few moments, and one is of this epoch. The word must
+ * still name the map afterwards (guest/units.h, 2). */
+.macro CHECK_MAP near
+.if \near
+        movabs  $RF_ADDRESS_MASK, %r8
+        and     %rdi, %r8
+        movabs  $RF_WORDS, %rcx
+        add     %rcx, %r8
+.else
+        mov     rf_plane_mask(%rip), %r8
+        and     %rdi, %r8
+        add     rf_plane_words(%rip), %r8
+        mov     rf_hot@gottpoff(%rip), %rcx
+.endif
+        mov     (%r8), %rdx
+        mov     %rdx, %rax
+        shr     $55, %rax
+        cmp     $0x1ff, %eax
+        jne     3f
+        bt      $27, %rdx
+        jc      3f
+        mov     %rdx, %rax
+        shl     $9, %rax
+        shr     $37, %rax
+        shl     $5, %rax
+        movabs  $RF_READERS, %rsi
+        add     %rsi, %rax
+        cmpl    $0, RF_READERS_MANY(%rax)
+        jne     3f
+.irp entry, 0, 4, 8, 12
+        mov     RF_READERS_FEW + \entry(%rax), %esi
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rsi
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rsi
+.else
+        sub     %fs:RF_HOT_FIRST(%rcx), %rsi
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rsi
+.endif
+        jb      4f
+.endr
+        jmp     3f
+4:      cmp     %rdx, (%r8)
+        jne     3f
+        ret
+.endm
+
 /* Jumps to 1 unless the word in %rax says that all of the granule was accessed in this epoch. */
 .macro CHECK_READ near
         shr     $28, %rax
@@ -134,7 +180,8 @@ near_\name:
 .if \size < 8
         CHECK_PART \near \size 0
 .endif
-2:      GO_SLOW \near \size \flags
+2:      CHECK_MAP \near
+3:      GO_SLOW \near \size \flags
         END     \near \name
 .endm
 

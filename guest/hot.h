@@ -22,6 +22,10 @@
 #define RF_WORDS_SIZE 0x400000000000
 #endif
 
+#define RF_READERS 0x505000000000 /* read maps, 32 bytes each, with their moments from RF_READERS_FEW on; guest/units.h */
+#define RF_READERS_MANY 4
+#define RF_READERS_FEW 8
+
 #define RF_HOT_BASE 0   /* 0xff << 28 | the first moment of the epoch */
 #define RF_HOT_SPAN 8   /* how many it has so far; 0: every access goes the long way */
 #define RF_HOT_BASE2 16 /* base << 1 | 1, for writes */

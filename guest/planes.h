@@ -25,7 +25,7 @@
 #define RF_MOMENTS_SIZE 0x20000000
 #define RF_DEPOT 0x504000000000 /* note -> what it stands for */
 #define RF_DEPOT_SIZE 0x100000000
-#define RF_READERS 0x505000000000  /* guest/units.h: sets of moments, */
+/* RF_READERS (guest/hot.h) is here: sets of moments, guest/units.h */
 #define RF_RECORDS 0x506000000000  /* records of four slices, */
 #define RF_LRECORDS 0x507000000000 /* and of more */
 #define RF_PLANES_END 0x508000000000

@@ -26,6 +26,10 @@ struct rf_readers {
     uint32_t *many; /* [0]: how many there is room for; the moments follow */
 };
 
+_Static_assert(sizeof(struct rf_readers) == 32 && offsetof(struct rf_readers, is_many) == RF_READERS_MANY &&
+                   offsetof(struct rf_readers, few) == RF_READERS_FEW && RF_FEW == 4,
+               "hooks.S");
+
 #define RF_RECORD_FEW 4u
 #define RF_RECORD_MOST 16u /* eight bytes, a plain and an atomic history each */
 
