@@ -37,6 +37,8 @@ static void tell(struct rf_self *self, const struct rf_found *race)
 {
     uint32_t thread = rf_thread_of(race->slot, race->time), note = earlier_note(race, thread);
     size_t size = rf_note_size(note);
+    if (size > RF_GRANULE && race->mask && !(rf_note_flags(note) & RF_A_FREE))
+        size = (size_t)__builtin_popcount(race->mask); /* of a long range, what lies here */
     struct rf_report_side second = { race->addr, race->size, race->note, self->number, false };
     struct rf_report_side first = { began(race->addr, race->mask, size), size, note, thread, true };
     if ((race->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, race->slot, race->time))
