@@ -113,6 +113,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(LDFLAGS)
 ##   programs       the programs of tests/programs alone: PROGRAMS="mutex-* heap-*" for some, RUNS=1 for a quick look
 ##   tsan-suite     ThreadSanitizer's own tests, downloaded: TESTS="mutexset* java_*" for some, RUNTIME=gcc or clang to compare
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
+##   soak           random programs with known races for SOAK_SECONDS (600)
 ##   bench          the runtime beside gcc's and clang's on real programs: fetches their Debian sources into $(B)/bench, takes long
 ##   bench-offline  how fast recorded traces are analysed
 ##   lint           clang-tidy over all sources but the tests
@@ -139,6 +140,10 @@ unit: $(UNIT)
 
 programs: all
 	@B=$(B) tests/programs/run $(PROGRAMS)
+
+SOAK_SECONDS ?= 600
+soak: all
+	@REDFLAG=$(B)/redflag SECONDS_LIMIT=$(SOAK_SECONDS) tests/soak/run 1 1000000 100
 
 tsan-suite:
 	@scripts/setup build check suite
@@ -203,6 +208,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
+.PHONY: FORCE soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
