@@ -492,6 +492,15 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
     return note;
 }
 
+bool rf_range_touched(uintptr_t addr, size_t size)
+{
+    const uint8_t *last = rf_touched(rf_word(addr + size - 1));
+    for (const uint8_t *patch = rf_touched(rf_word(addr)); patch <= last; patch++)
+        if (*patch)
+            return true;
+    return false;
+}
+
 void rf_range_return(uintptr_t addr, size_t size)
 {
     rf_range_clear(addr, size);

@@ -35,6 +35,7 @@ void rf_range_clear(uintptr_t addr, size_t size);              /* new memory: it
 uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t pc);
 /* A free: a write to all of it, and so it stays till it is cleared. Returns the write's note. */
 uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc);
+bool rf_range_touched(uintptr_t addr, size_t size); /* may any of it have a history? */
 void rf_range_return(uintptr_t addr, size_t size);             /* unmapped: history and synchronisation objects are gone, pages given back */
 
 /* The note of the current thread's stack with `pc` on top: 32 bits that name (stack, flags, size, locks held) for ever. */

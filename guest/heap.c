@@ -191,7 +191,8 @@ static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size
     uint32_t note = 0;
     for (size_t at = 0; at < size; at += piece) {
         size_t length = size - at < piece ? size - at : piece;
-        note = rf_range_free(block + at, length, pc);
+        if (!at || rf_range_touched(block + at, length)) /* else there is nothing to race with */
+            note = rf_range_free(block + at, length, pc);
         rf_range_return(block + at, length);
     }
     return note;

@@ -83,6 +83,11 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
     return rf_note_here(pc, RF_A_WRITE | RF_A_FREE, size);
 }
 
+bool rf_range_touched(uintptr_t addr, size_t size)
+{
+    return addr + size > addr;
+}
+
 void rf_range_return(uintptr_t addr, size_t size)
 {
     (void)addr;
