@@ -73,7 +73,7 @@ generated() {
         "$work/kernels" make "$name" "$work/$name.rft"
     done
 
-    echo "### The default machine"
+    echo "### Generated traces: the default machine"
     echo
     echo "| Program | Million events | Slowdown | By permission | By hardware | In software | Metadata lines evicted or cleaned | Bus and memory, with over without |"
     echo "|---|---:|---:|---:|---:|---:|---:|---:|"
