@@ -6,9 +6,7 @@
 #include "report/json.h"
 #include "report/writers.h"
 
-const char rf_sarif_end[] = "\n]}]}\n";
-
-void rf_sarif_begin(FILE *out)
+static void begin(FILE *out)
 {
     struct rf_json json = { .out = out, .first = true, .line = true };
     fputs("{\"version\":\"2.1.0\",\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"runs\":[{", out);
@@ -207,7 +205,7 @@ static void other_stacks(struct rf_json *json, const struct rf_record *record, c
     rf_json_close(json, ']');
 }
 
-void rf_write_sarif(FILE *out, const struct rf_record *record, const struct rf_writing *how)
+static void write_result(FILE *out, const struct rf_record *record, const struct rf_writing *how)
 {
     struct rf_json json = { .out = out, .first = true, .line = true };
     char fingerprint[24];
@@ -233,3 +231,7 @@ void rf_write_sarif(FILE *out, const struct rf_record *record, const struct rf_w
     rf_json_close(&json, '}');
     rf_json_close(&json, '}');
 }
+
+const struct rf_document rf_sarif = {
+    .name = "SARIF", .begin = begin, .between = ",", .end = "\n]}]}\n", .before_first = '[', .write = write_result
+};

@@ -22,7 +22,7 @@ struct rf_session {
     bool print_suppressions, generate;
     enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color;
     uint64_t shown[RF_KINDS], suppressed;
-    char *results; /* of a SARIF document for a stream: it is written whole, at the end */
+    char *results; /* of a document (report/writers.h) for a stream: it is written whole, at the end */
     size_t results_length;
     int late; /* the stream for it, if the program ends without a word; -1: none */
 };
@@ -39,15 +39,16 @@ struct rf_session *rf_session_new(void)
     return session;
 }
 
-static char *whole_sarif(const struct rf_session *session, size_t *size)
+static char *whole_document(const struct rf_session *session, size_t *size)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, size);
     if (!out)
         return NULL;
-    rf_sarif_begin(out);
+    const struct rf_document *document = rf_format_document(session->format);
+    document->begin(out);
     fwrite(session->results, 1, session->results_length, out);
-    fputs(rf_sarif_end, out);
+    fputs(document->end, out);
     fclose(out);
     return text;
 }
@@ -56,7 +57,7 @@ void rf_session_free(struct rf_session *session)
 {
     if (session->late >= 0) {
         size_t size;
-        char *text = whole_sarif(session, &size);
+        char *text = whole_document(session, &size);
         if (text)
             rf_output_write(session->late, text, size);
         free(text);
@@ -86,7 +87,7 @@ static bool take_option(struct rf_session *session, const char *name, const char
 {
     if (strcmp(name, "format") == 0) {
         if (!rf_format_named(value, &session->format)) {
-            snprintf(error, 512, "format '%s' is none of text, jsonl, sarif", value);
+            snprintf(error, 512, "format '%s' is none of text, jsonl, sarif, junit", value);
             return false;
         }
     } else if (strcmp(name, "report_style") == 0) {
@@ -168,13 +169,15 @@ static bool emit(struct rf_session *session, int stream, const char *text, size_
 {
     if (session->path[0])
         return rf_output_append(session->path, session->format, text, length, error);
-    if (session->format == RF_FORMAT_SARIF) {
-        char *grown = realloc(session->results, session->results_length + length + 2);
+    const struct rf_document *document = rf_format_document(session->format);
+    if (document) {
+        size_t between = session->results_length ? strlen(document->between) : 0;
+        char *grown = realloc(session->results, session->results_length + between + length + 1);
         if (!grown)
             return false;
         session->results = grown;
-        if (session->results_length)
-            grown[session->results_length++] = ',';
+        memcpy(grown + session->results_length, document->between, between);
+        session->results_length += between;
         grown[session->results_length++] = '\n';
         memcpy(grown + session->results_length, text, length);
         session->results_length += length;
@@ -214,10 +217,11 @@ static void report(struct rf_session *session, struct rf_record *record, int str
         strcpy(answer, "failed out of memory");
         return;
     }
+    const struct rf_document *document = rf_format_document(session->format);
     if (session->format == RF_FORMAT_JSONL)
         rf_write_jsonl(out, record, &session->how);
-    else if (session->format == RF_FORMAT_SARIF)
-        rf_write_sarif(out, record, &session->how);
+    else if (document)
+        document->write(out, record, &session->how);
     else
         rf_write_text(out, record, &session->how);
     if (session->generate && session->format == RF_FORMAT_TEXT)
@@ -322,9 +326,9 @@ static void finish(struct rf_session *session, const struct rf_message *message,
     }
     fclose(out);
     bool good = true;
-    if (session->format == RF_FORMAT_SARIF && !session->path[0]) {
+    if (rf_format_document(session->format) && !session->path[0]) {
         free(text);
-        text = whole_sarif(session, &size);
+        text = whole_document(session, &size);
         good = text && (stream < 0 || rf_output_write(stream, text, size));
         if (session->late >= 0)
             close(session->late);

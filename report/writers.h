@@ -1,4 +1,4 @@
-/* How a report is written: text in two styles, JSON Lines, SARIF. All start from a struct rf_record whose stacks have frames. */
+/* How a report is written: text in two styles, JSON Lines, SARIF, JUnit. All start from a struct rf_record whose stacks have frames. */
 #ifndef RF_REPORT_WRITERS_H
 #define RF_REPORT_WRITERS_H
 
@@ -35,10 +35,14 @@ void rf_write_summary(FILE *out, const struct rf_record *record, const struct rf
 /* One line. */
 void rf_write_jsonl(FILE *out, const struct rf_record *record, const struct rf_writing *how);
 
-/* A SARIF file is always whole: rf_sarif_begin/rf_sarif_end are what stands before and after the results, and a result that is not the
- * first has a comma before it. */
-extern const char rf_sarif_end[];
-void rf_sarif_begin(FILE *out);
-void rf_write_sarif(FILE *out, const struct rf_record *record, const struct rf_writing *how);
+/* A format whose file is one document, which is always whole: what stands before the reports, between two of them, and after them. */
+struct rf_document {
+    const char *name;
+    void (*begin)(FILE *out);
+    const char *between, *end;
+    char before_first; /* the last character of begin(), and of no report */
+    void (*write)(FILE *out, const struct rf_record *record, const struct rf_writing *how);
+};
+extern const struct rf_document rf_sarif, rf_junit;
 
 #endif

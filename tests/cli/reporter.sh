@@ -173,7 +173,7 @@ done
 
 # -- formats and files -----------------------------------------------------------------------------------------------------------------
 
-for format in jsonl sarif; do
+for format in jsonl sarif junit; do
     options="option format $format
 option output $dir/found.$format"
     record pie $bias "$(id pie)" "$dir/pie" $bias | "$redflag" reporter >out
@@ -242,6 +242,17 @@ gcc -g checker.c -o checker -ljansson
 [ "$(grep -c '^data-race ' jsonl.list)" -eq 2 ] || fail "two runs add to one file"
 [ "$(grep -c '^summary ' jsonl.list)" -eq 2 ] || fail "summaries"
 grep '^data-race ' jsonl.list | cmp -s - sarif.list || fail "fingerprints differ between formats"
+# JUnit: one document of three tests, of which the reports of both runs failed. (Python comes with Meson, which other tests need.)
+python3 - found.junit <<'PYTHON' || fail "JUnit: $(cat found.junit)"
+import sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+tests = root.findall("./testsuite/testcase")
+failures = [test.find("failure") for test in tests]
+assert root.tag == "testsuites" and len(tests) == 3 and failures[0] is None, "three tests"
+for test, failure in zip(tests[1:], failures[1:]):
+    assert failure.get("type") == "data-race" and test.get("name").startswith("data race "), test.get("name")
+    assert "WARNING: redflag: data race" in failure.text and "Previous" in failure.text, failure.text
+PYTHON
 # Another build at other addresses, and lines that moved: the same fingerprint.
 {
     echo '/* moved */'

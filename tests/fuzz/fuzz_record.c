@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         how.frame_format = NULL;
         rf_write_text(out, record, &how);
         rf_write_jsonl(out, record, &how);
-        rf_write_sarif(out, record, &how);
+        rf_sarif.write(out, record, &how);
+        rf_junit.write(out, record, &how);
         fclose(out);
         free(out_text);
         rf_message_free(&message);

@@ -140,7 +140,7 @@ static void test_what_is_wrong_is_named(void **state)
         { "exitcode=-1", "not between 0 and 255" },
         { "verbosity=99999999999999999999", "not a number" },
         { "halt_on_error=2", "neither 0 nor 1" },
-        { "format=xml", "none of text|jsonl|sarif" },
+        { "format=xml", "none of text|jsonl|sarif|junit" },
         { "format=tex", "none of" },
         { "format=", "none of" },
         { "format=text|jsonl", "none of" },
