@@ -36,12 +36,23 @@ static void escaped(FILE *out, const char *text, size_t length)
     for (size_t i = 0; i < length;) {
         size_t size = character((const unsigned char *)text + i, length - i);
         switch (size ? text[i] : 0) {
-        case 0: fputc('?', out); break;
-        case '&': fputs("&amp;", out); break;
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '"': fputs("&quot;", out); break;
-        default: fwrite(text + i, 1, size, out);
+        case 0:
+            fputc('?', out);
+            break;
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        default:
+            fwrite(text + i, 1, size, out);
         }
         i += size ? size : 1;
     }
