@@ -45,6 +45,8 @@ C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) guest cli tests te
 
 # What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
 RT := $(B)/lib/libredflag-rt.so.0
+# What programs may include.
+HEADER := $(B)/include/redflag.h
 # ... libtsan.so.2 when the program runs, libtsan.so when gcc links it; a directory of their own, so that it is all the loader sees.
 RT_NAMES := libtsan.so.2 libtsan.so libredflag-rt.so.0
 RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/*.c guest/*.S)))
@@ -53,9 +55,14 @@ RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=r
 RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
 	-fno-stack-protector -fno-builtin -fno-exceptions -fomit-frame-pointer -ftls-model=initial-exec -mno-red-zone $(GUEST_CFLAGS)
 
-all: $(B)/redflag $(LIB) $(RT)
+all: $(B)/redflag $(LIB) $(RT) $(HEADER)
 
-rt: $(RT)
+rt: $(RT) $(HEADER)
+
+# Where `redflag cc` finds it: beside the command, as it is when installed.
+$(HEADER): include/redflag.h
+	@mkdir -p $(@D)
+	@cp $< $@
 
 $(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
@@ -188,6 +195,7 @@ install: all
 	install -m 755 $(B)/redflag $(BIN_DIR)
 	install -m 644 $(LIB) $(LIB_DIR)
 	install -m 755 $(RT) $(LIB_DIR)
+	install -D -m 644 include/redflag.h $(DESTDIR)$(PREFIX)/include/redflag.h
 	ln -sf $(notdir $(RT)) $(LIB_DIR)/libredflag-rt.so
 	install -d $(LIB_DIR)/redflag/tsan
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
@@ -200,6 +208,7 @@ install: all
 
 uninstall:
 	rm -f $(BIN_DIR)/redflag $(LIB_DIR)/libredflag.a $(LIB_DIR)/libredflag-rt.so.0 $(LIB_DIR)/libredflag-rt.so $(LIB_DIR)/pkgconfig/redflag.pc
+	rm -f $(DESTDIR)$(PREFIX)/include/redflag.h
 	rm -rf $(LIB_DIR)/redflag
 	rm -f $(MAN_PAGES:doc/man/%=$(MAN_DIR)/%)
 	rm -rf $(INCLUDE_DIR) $(DOC_DIR)

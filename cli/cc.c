@@ -7,6 +7,7 @@
  *             (.preinit_array) comes along.
  *      clang  would link an archive of its own; -fno-sanitize-link-runtime keeps it out, and ours is named first.
  *    The place of the runtime is remembered in the program (-rpath), so that it runs without `redflag run`.
+ *    redflag.h is found last of all places, so that it stands in nobody's way.
  * 3. What is neither compiled nor linked (questions like --version or -print-file-name) reaches the compiler untouched.
  */
 #include <ctype.h>
@@ -302,7 +303,8 @@ static int compile(bool cxx, int argc, char **argv)
         fprintf(stderr, "%s: %s\n", who, wish.refused);
         return RF_EXIT_USAGE;
     }
-    if (links && !rf_cli_places(&places, who))
+    bool placed = builds && rf_cli_places(&places, links ? who : NULL);
+    if (links && !placed)
         return RF_EXIT_USAGE;
     struct words compiler = { NULL, 0 };
     for (size_t i = 0; i < command.count; i++)
@@ -310,6 +312,10 @@ static int compile(bool cxx, int argc, char **argv)
     bool clang = links && is_clang(&compiler);
     if (links || (builds && !wish.all_assembly))
         add(&command, "-fsanitize=thread");
+    if (placed && places.include[0] && !wish.all_assembly) {
+        add(&command, "-idirafter");
+        add(&command, places.include);
+    }
     if (links) {
         add_linker(&command, "-rpath", places.lib);
         if (clang)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool try(struct rf_places *places, const char *directory, const char *lib, const char *tsan)
+static bool try(struct rf_places *places, const char *directory, const char *lib, const char *tsan, const char *include)
 {
     char joined[2 * PATH_MAX];
     snprintf(joined, sizeof joined, "%s/%s", directory, lib);
@@ -19,6 +19,9 @@ static bool try(struct rf_places *places, const char *directory, const char *lib
     if (strlen(joined) >= sizeof places->library || access(joined, R_OK) != 0)
         return false;
     memcpy(places->library, joined, strlen(joined) + 1);
+    snprintf(joined, sizeof joined, "%s/%s", directory, include);
+    if (!realpath(joined, places->include))
+        places->include[0] = 0;
     return true;
 }
 
@@ -26,15 +29,19 @@ bool rf_cli_places(struct rf_places *places, const char *who)
 {
     ssize_t length = readlink("/proc/self/exe", places->command, sizeof places->command - 1);
     if (length <= 0) {
-        fprintf(stderr, "%s: /proc/self/exe cannot be read, so the runtime beside it is not found; is /proc mounted?\n", who);
+        if (who)
+            fprintf(stderr, "%s: /proc/self/exe cannot be read, so the runtime beside it is not found; is /proc mounted?\n",
+                    who);
         return false;
     }
     places->command[length] = 0;
     char directory[PATH_MAX];
     memcpy(directory, places->command, (size_t)length + 1);
     *strrchr(directory, '/') = 0;
-    if (try(places, directory, "lib", "lib/tsan") || try(places, directory, "../lib", "../lib/redflag/tsan"))
+    if (try(places, directory, "lib", "lib/tsan", "include") ||
+        try(places, directory, "../lib", "../lib/redflag/tsan", "../include"))
         return true;
-    fprintf(stderr, "%s: the runtime %s is neither in %s/lib nor in %s/../lib\n", who, RF_RT_NAME, directory, directory);
+    if (who)
+        fprintf(stderr, "%s: the runtime %s is neither in %s/lib nor in %s/../lib\n", who, RF_RT_NAME, directory, directory);
     return false;
 }

@@ -11,10 +11,11 @@ struct rf_places {
     char command[PATH_MAX]; /* this command */
     char library[PATH_MAX]; /* the runtime itself */
     char lib[PATH_MAX];     /* its directory: for linking, and for the loader afterwards */
-    char tsan[PATH_MAX];    /* the directory where it goes by the names of gcc's runtime, and nothing else lies */
+    char include[PATH_MAX]; /* where redflag.h lies; empty: it is not there */
+    char tsan[PATH_MAX];       /* the directory where it goes by the names of gcc's runtime, and nothing else lies */
 };
 
-/* False, with one line that says where it was looked for, if it is in neither place. */
+/* False, with one line that says where it was looked for, if it is in neither place. Nothing is said if `who` is NULL. */
 bool rf_cli_places(struct rf_places *places, const char *who);
 
 #endif
