@@ -34,7 +34,7 @@ RF_LIBS = $(PKG_LIBS) -lpthread -lm
 TEST_LIBS := -lcmocka -ljansson
 
 # The engine is every room that lives neither in the user's process nor on the command line.
-ENGINE := core detect sync shadow sample trace report replay hardware
+ENGINE := core detect sync shadow sample trace report sites replay hardware
 LIB := $(B)/libredflag.a
 LIB_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(ENGINE:%=%/*.c) $(ENGINE:%=%/*/*.c)))
 CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))

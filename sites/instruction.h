@@ -4,8 +4,8 @@
  * 2. What is no instruction, or one of those that only hand-written code has (AMD's XOP), gets some length from 1 to 15: the walk may
  *    then be out of step until it meets a place that is known to begin an instruction, or falls into step by itself.
  */
-#ifndef RF_GUEST_INSTRUCTION_H
-#define RF_GUEST_INSTRUCTION_H
+#ifndef RF_SITES_INSTRUCTION_H
+#define RF_SITES_INSTRUCTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
