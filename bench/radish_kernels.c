@@ -28,7 +28,7 @@ static uint64_t number;
 
 static void emit(uint32_t thread, enum rf_op op, uint64_t addr, uint32_t size, uint32_t site)
 {
-    struct rf_event event = { .addr = addr, .thread = thread, .site = site, .size = size & 0xffffff, .op = op & 0xff };
+    struct rf_event event = { .addr = addr, .thread = thread, .site = site, .size = size & 0xffffff, .op = op & 0x7f };
     number++;
     event.number = (uint32_t)number;
     rf_writer_event(writer, number, &event);

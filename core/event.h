@@ -8,6 +8,8 @@
  * 4. A thread, 0, 1, 2, ..., is an index into the trace's table of threads, a site into its table of sites; site 0 is "none".
  * 5. Variables, locks, volatiles and other synchronisation objects each have a name space of their own: addr means what
  *    the operation says. For FORK, JOIN and IDENTITY it is the index of the other thread.
+ * 6. An event of the program has no mark. One that the runtime system under it performed (a collector, a scheduler, a lock's inside) has
+ *    `system` set. No detector sees such a mark: trace/resolve.c decides, by the view that is asked for, which of them count.
  */
 #ifndef RF_CORE_EVENT_H
 #define RF_CORE_EVENT_H
@@ -55,8 +57,12 @@ struct rf_event {
     uint32_t site;
     uint32_t number; /* low 32 bits */
     uint32_t size : 24;
-    uint32_t op : 8; /* enum rf_op */
+    uint32_t op : 7;     /* enum rf_op */
+    uint32_t system : 1; /* invariant 6 */
 };
+
+#define RF_OPS_SYSTEM (1u << 31)
+_Static_assert(RF_OP_COUNT < 31, "a bit for each operation, and one for the mark");
 
 /* Variables that have a name and no address get granules of their own from here on: no user address has these bits. */
 #define RF_NAMED_BASE (UINT64_C(1) << 60)
@@ -70,7 +76,7 @@ struct rf_batch {
     const struct rf_event *events;
     size_t count;
     uint64_t base; /* full number of the first event (anything up to 2^32 - 1 below the largest will do) */
-    uint32_t ops;  /* bit (1 << op) is set for every op that occurs */
+    uint32_t ops;  /* bit (1 << op) is set for every op that occurs, RF_OPS_SYSTEM if any event has the mark */
     /* The share of one worker: rising ranges of events; NULL for all of them. No group (invariant 3) is torn. */
     const struct rf_range *ranges;
     size_t range_count;

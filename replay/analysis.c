@@ -170,6 +170,7 @@ enum rf_trace_status rf_analyse(const char *path, const struct rf_plan *plan, st
     struct rf_reader *reader = rf_reader_open(path, plan->format, error);
     if (!reader)
         return RF_TRACE_ERROR;
+    rf_reader_view(reader, plan->view);
     report->result_count = plan->detector_count;
     report->results = rf_zeroed(plan->detector_count, sizeof *report->results);
     enum rf_trace_status status = attempt(reader, plan, report);

@@ -13,6 +13,7 @@ struct rf_plan {
     unsigned jobs;
     const char *pair[2]; /* litehb: names of the two sites, or NULL */
     enum rf_trace_format format;
+    unsigned view; /* enum rf_view */
     void (*progress)(void *context, const struct rf_reader *reader, uint64_t events); /* now and then, or NULL */
     void *progress_context;
 };

@@ -55,7 +55,7 @@ static void emit(struct program *program, uint32_t thread, enum rf_op op, uint64
                               .site = site,
                               .number = (uint32_t)++program->number,
                               .size = size & 0xffffffu,
-                              .op = (uint32_t)op & 0xffu };
+                              .op = (uint32_t)op & 0x7fu };
     if (!program->emit(program->context, program->number, &event))
         program->length = 0;
 }

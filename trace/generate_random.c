@@ -44,7 +44,7 @@ static uint64_t object(unsigned kind, uint32_t index)
 
 static void emit(struct world *world, struct rf_event event, enum rf_op op, uint64_t addr, uint32_t size)
 {
-    event.op = (uint32_t)op & 0xffu;
+    event.op = (uint32_t)op & 0x7fu;
     event.addr = addr;
     event.size = size & 0xffffffu;
     event.number = (uint32_t)world->number;

@@ -39,7 +39,7 @@ void rf_reader_print(const struct rf_reader *reader, const struct rf_event *even
     const char *word = rf_op_text(op);
     if (!*word)
         word = op == RF_FORGET ? "forget" : op == RF_COPY_TO ? "copied" : rf_op_writes(op) ? "w" : "r";
-    add(&line, "%s|%s(", rf_reader_thread(reader, event->thread), word);
+    add(&line, "%s|%s%s(", rf_reader_thread(reader, event->thread), event->system ? "~" : "", word);
     switch (op) {
     case RF_FORK:
     case RF_JOIN:

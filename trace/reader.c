@@ -123,8 +123,10 @@ bool rf_reader_rewind(struct rf_reader *reader)
     }
     rf_tables_free(&reader->tables);
     rf_tables_init(&reader->tables);
+    unsigned view = rf_resolver_viewed(reader->resolver);
     rf_resolver_free(reader->resolver);
     reader->resolver = rf_resolver_new();
+    rf_resolver_view(reader->resolver, view);
     free(reader->error);
     reader->error = NULL;
     reader->over = RF_TRACE_MORE;
@@ -197,6 +199,11 @@ enum rf_trace_status rf_reader_damaged(struct rf_reader *reader, const struct rf
 {
     return rf_reader_stop(reader, RF_TRACE_TRUNCATED, "%s: offset %" PRIu64 ": %s; %" PRIu64 " events are good",
                           reader->input.path, chunk->offset, chunk->flaw ? chunk->flaw : "damaged chunk", chunk->before);
+}
+
+void rf_reader_view(struct rf_reader *reader, unsigned view)
+{
+    rf_resolver_view(reader->resolver, view);
 }
 
 void rf_reader_resolve(struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch)

@@ -87,6 +87,8 @@ const char *rf_chunk_unpack(struct rf_chunk *chunk);
 
 struct rf_resolver *rf_resolver_new(void);
 void rf_resolver_free(struct rf_resolver *resolver);
+void rf_resolver_view(struct rf_resolver *resolver, unsigned view);
+unsigned rf_resolver_viewed(const struct rf_resolver *resolver);
 void rf_resolve(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *batch);
 
 #endif

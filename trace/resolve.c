@@ -1,4 +1,5 @@
-/* Rewrites the RAW events, which no detector knows: barriers and identities.
+/* Rewrites the RAW events, which no detector knows: barriers and identities; and leaves out what a view of the execution leaves out
+ * (struct rf_event, the mark `system`; trace.h, enum rf_view).
  *
  * 1. A round of a barrier is the set of threads that arrived since the last round ended. It ends when one of them performs
  *    its next event, or is joined: by then nobody may still be on the way, or the barrier would not have let that thread go.
@@ -7,6 +8,9 @@
  *    is.
  * 3. A key is never used again in a trace, and no real or named object has it.
  * 4. A thread is in one round at most, and no round is empty, so there are never more open rounds than threads.
+ * 5. Without identities (RF_VIEW_NO_IDENTITY) a fork of a thread that others perform is a SIGNAL to whoever is to perform it first, and
+ *    its join a WAIT for all that was performed as it: what the language says of its threads' order is synchronisation like any
+ *    other, and is not lost with the identities. Only who acts is.
  */
 #include <string.h>
 
@@ -14,6 +18,8 @@
 #include "trace/reader.h"
 
 #define ROUND_KEYS (UINT64_C(1) << 61)
+#define FORK_KEYS (UINT64_C(1) << 62)  /* + the thread: what came before its fork */
+#define JOIN_KEYS (UINT64_C(3) << 61) /* + the thread: what was performed as it */
 #define RAW_OPS (1u << RF_BARRIER | 1u << RF_IDENTITY)
 #define NOBODY UINT32_MAX
 
@@ -34,9 +40,12 @@ struct rf_resolver {
     struct resolved_thread {
         uint32_t performer; /* who performs what the trace writes for it; NOBODY: itself */
         bool waits;         /* in an open round */
+        bool performed;     /* it was somebody's identity */
     } * threads;
     size_t threads_capacity;
     size_t identities; /* threads that another performs */
+    unsigned view;
+    bool leaves_parts; /* of the COMMIT or COPY that was left out */
 };
 
 struct rf_resolver *rf_resolver_new(void)
@@ -44,6 +53,16 @@ struct rf_resolver *rf_resolver_new(void)
     struct rf_resolver *resolver = rf_resize(NULL, sizeof *resolver);
     *resolver = (struct rf_resolver){ 0 };
     return resolver;
+}
+
+void rf_resolver_view(struct rf_resolver *resolver, unsigned view)
+{
+    resolver->view = view;
+}
+
+unsigned rf_resolver_viewed(const struct rf_resolver *resolver)
+{
+    return resolver->view;
 }
 
 void rf_resolver_free(struct rf_resolver *resolver)
@@ -129,37 +148,106 @@ static void end_round(struct rf_resolver *resolver, struct rf_chunk *chunk, stru
     resolver->rounds[resolver->open] = ended;
 }
 
-static void identify(struct rf_resolver *resolver, const struct rf_event *event)
+/* Invariant 5: `thread` goes from one identity to another, and stays who it is. */
+static void identify_nobody(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *out, struct rf_event event,
+                            uint32_t before, uint32_t after)
+{
+    if (before != NOBODY) {
+        event.op = RF_SIGNAL;
+        event.addr = JOIN_KEYS + before;
+        append(chunk, out, event);
+    }
+    if (after != NOBODY && !thread_of(resolver, after)->performed) {
+        thread_of(resolver, after)->performed = true;
+        event.op = RF_WAIT;
+        event.addr = FORK_KEYS + after;
+        append(chunk, out, event);
+    }
+}
+
+static void identify(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *out, const struct rf_event *event)
 {
     struct resolved_thread *thread = thread_of(resolver, event->thread);
     uint32_t performer = event->addr == event->thread ? NOBODY : (uint32_t)event->addr;
+    if (resolver->view & RF_VIEW_NO_IDENTITY)
+        identify_nobody(resolver, chunk, out, *event, thread->performer, performer);
+    thread = thread_of(resolver, event->thread);
     resolver->identities -= thread->performer != NOBODY;
     resolver->identities += performer != NOBODY;
     thread->performer = performer;
 }
 
+/* Is the event no part of this view? */
+static bool is_left_out(struct rf_resolver *resolver, const struct rf_event *event)
+{
+    enum rf_op op = (enum rf_op)event->op;
+    enum rf_op_kind kind = rf_op_kind(op);
+    unsigned view = resolver->view;
+    if (kind == RF_PART)
+        return resolver->leaves_parts;
+    bool out = false;
+    if (op == RF_IDENTITY)
+        out = false; /* who acts is known of everybody */
+    else if (event->system)
+        out = !(view & (kind == RF_SYNC || kind == RF_RAW ? RF_VIEW_SYSTEM_SYNC : RF_VIEW_SYSTEM_MEMORY));
+    else if (op == RF_COPY)
+        out = view & RF_VIEW_NO_COPY;
+    else if (kind == RF_MEMORY)
+        out = view & RF_VIEW_NO_CLEAR;
+    resolver->leaves_parts = out;
+    return out;
+}
+
+/* Invariant 5, for the thread that a FORK or JOIN is about. Before a JOIN, and after a FORK, so that both say more than the event. */
+static void order_identity(struct rf_chunk *chunk, struct rf_batch *out, struct rf_event event)
+{
+    event.addr += event.op == RF_FORK ? FORK_KEYS : JOIN_KEYS;
+    event.op = event.op == RF_FORK ? RF_SIGNAL : RF_WAIT;
+    append(chunk, out, event);
+}
+
+static bool is_as_it_is(const struct rf_resolver *resolver, const struct rf_batch *batch)
+{
+    uint32_t looked_at = RAW_OPS | RF_OPS_SYSTEM;
+    if (resolver->view & RF_VIEW_NO_CLEAR)
+        looked_at |= 1u << RF_ALLOC | 1u << RF_FREE;
+    if (resolver->view & RF_VIEW_NO_COPY)
+        looked_at |= 1u << RF_COPY;
+    if (resolver->view & RF_VIEW_NO_IDENTITY)
+        looked_at |= 1u << RF_FORK | 1u << RF_JOIN;
+    return !(batch->ops & looked_at) && resolver->open == 0 && resolver->identities == 0;
+}
+
 void rf_resolve(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *batch)
 {
-    if (!(batch->ops & RAW_OPS) && resolver->open == 0 && resolver->identities == 0)
+    if (is_as_it_is(resolver, batch))
         return;
+    bool identities = !(resolver->view & RF_VIEW_NO_IDENTITY);
     struct rf_batch out = { .base = batch->base };
     for (size_t i = 0; i < batch->count; i++) {
         struct rf_event event = batch->events[i];
+        if (is_left_out(resolver, &event))
+            continue;
+        event.system = 0;
         if (event.op == RF_IDENTITY) {
-            identify(resolver, &event);
+            identify(resolver, chunk, &out, &event);
             continue;
         }
         uint32_t performer = thread_of(resolver, event.thread)->performer;
-        if (performer != NOBODY)
+        if (performer != NOBODY && identities)
             event.thread = performer;
         if (thread_of(resolver, event.thread)->waits)
             end_round(resolver, chunk, &out, event.thread, event);
         if (event.op == RF_JOIN && thread_of(resolver, (uint32_t)event.addr)->waits)
             end_round(resolver, chunk, &out, (uint32_t)event.addr, event);
+        if (event.op == RF_JOIN && !identities)
+            order_identity(chunk, &out, event);
         if (event.op == RF_BARRIER)
             arrive(resolver, chunk, &out, event);
         else
             append(chunk, &out, event);
+        if (event.op == RF_FORK && !identities)
+            order_identity(chunk, &out, event);
     }
     out.events = chunk->resolved;
     *batch = out;

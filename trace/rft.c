@@ -134,6 +134,8 @@ struct cursor {
 static const char *decode_other(struct cursor *cursor, unsigned what, struct rf_event *event)
 {
     uint64_t coded, addr, size = 0;
+    bool system = what >= RFT_SYSTEM && what < RFT_STEP;
+    what -= system ? RFT_SYSTEM : 0;
     if (what >= RF_OP_COUNT)
         return "unknown operation";
     enum rf_op op = (enum rf_op)what;
@@ -184,13 +186,14 @@ static const char *decode_other(struct cursor *cursor, unsigned what, struct rf_
     default:
         break;
     }
-    cursor->ops |= 1u << op;
+    cursor->ops |= 1u << op | (system ? RF_OPS_SYSTEM : 0);
     *event = (struct rf_event){ .addr = addr,
                                 .thread = cursor->now.thread,
                                 .site = cursor->now.site,
                                 .number = (uint32_t)cursor->number,
                                 .size = (uint32_t)size & 0xffffffu,
-                                .op = (uint32_t)op & 0xffu };
+                                .op = (uint32_t)op & 0x7fu,
+                                .system = system };
     return NULL;
 }
 
@@ -209,10 +212,11 @@ static const char *decode_group(struct cursor *cursor, unsigned what, struct rf_
     for (size_t i = 1; i <= parts; i++) {
         if (cursor->tags >= cursor->tags_end)
             return "a commit or copy lacks parts";
-        unsigned part = *cursor->tags++ - RFT_OTHER; /* an access wraps, and fits nothing */
+        unsigned coded = *cursor->tags++ - RFT_OTHER; /* an access wraps, and fits nothing */
+        unsigned part = coded - (events->system ? RFT_SYSTEM : 0);
         if (op == RF_COPY ? part != RF_COPY_TO : part != RF_COMMIT_READ && part != RF_COMMIT_WRITE)
             return "a commit or copy lacks parts";
-        flaw = decode_other(cursor, part, events + i);
+        flaw = decode_other(cursor, coded, events + i);
         if (flaw)
             return flaw;
     }

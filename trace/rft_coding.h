@@ -3,7 +3,8 @@
  * A tag below RFT_OTHER is an access, ((site * 6 + addr) * 4 + log2 of the size) * 2 + write, where addr 0 the last address
  * 1 the one behind it: plus the size 2, 3 delta of 1, 2 bytes, in units of the size 4, 5 delta of 4, 8 bytes site 0 the last
  * site 1 plus one 2, 3 delta of 1, 4 bytes Any other is RFT_OTHER + an operation, with its fields as varints in the fourth
- * column: address, site, and size if it has one; or RFT_OTHER + one of the controls below. Deltas are zigzag coded, against
+ * column: address, site, and size if it has one; or RFT_OTHER + one of the controls below. RFT_OTHER + RFT_SYSTEM + an operation is
+ * the same with the mark of the runtime system; an access that has it is never written in the short way. Deltas are zigzag coded, against
  * the last address of the same kind, and the last site, of this thread in this chunk.
  */
 #ifndef RF_TRACE_RFT_CODING_H
@@ -12,11 +13,12 @@
 #include "core/event.h"
 
 #define RFT_OTHER 192u
+#define RFT_SYSTEM 32u
 #define RFT_STEP 61u       /* varint: the next event's number is the last one plus this, not plus 1 */
 #define RFT_NEW_THREAD 62u /* varint: from here on events are of this thread, which is new in this chunk */
 #define RFT_THREAD 63u     /* varint: ... of the thread that was the n-th new one */
 
-_Static_assert(RF_OP_COUNT <= RFT_STEP, "operations and controls share the tag");
+_Static_assert(RF_OP_COUNT <= RFT_SYSTEM && RFT_SYSTEM + RF_OP_COUNT <= RFT_STEP, "operations and controls share the tag");
 
 #define RFT_COLUMNS 12u /* bytes before the columns: the sizes of the first three */
 

@@ -116,7 +116,7 @@ static void put_other(const struct rf_event *event, struct rf_rft_thread *now, u
     now->site = event->site;
     if (rft_has_size(op))
         m = rf_rft_put_varint(m, event->size);
-    *(*tags)++ = (unsigned char)(RFT_OTHER + op);
+    *(*tags)++ = (unsigned char)(RFT_OTHER + (event->system ? RFT_SYSTEM : 0) + op);
     *misc = m;
 }
 
@@ -140,7 +140,7 @@ const unsigned char *rf_rft_encode(struct rf_rft_encoder *encoder, const struct 
             misc = rf_rft_put_varint(misc, event->number - number);
         }
         number = event->number;
-        if (event->op > RF_WRITE || (event->size & (event->size - 1u)) != 0) {
+        if (event->op > RF_WRITE || event->system || (event->size & (event->size - 1u)) != 0) {
             put_other(event, now, &tags, &misc);
             continue;
         }

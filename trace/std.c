@@ -204,13 +204,13 @@ static bool parse_thread(struct rf_std_parser *parser, struct span s, uint32_t *
 
 static void emit(struct rf_std_parser *parser, struct rf_event event, enum rf_op op, uint64_t addr, uint64_t size)
 {
-    event.op = (uint32_t)op & 0xffu;
+    event.op = (uint32_t)op & 0x7fu;
     event.addr = addr;
     event.size = (uint32_t)size & 0xffffffu;
     if (parser->count == parser->capacity)
         parser->events = rf_reserve(parser->events, &parser->capacity, parser->count + 1, sizeof *parser->events);
     parser->events[parser->count++] = event;
-    parser->ops |= 1u << op;
+    parser->ops |= 1u << op | (event.system ? RF_OPS_SYSTEM : 0);
 }
 
 /* One event for each granule that is touched. */
@@ -385,6 +385,10 @@ static bool parse_event(struct rf_std_parser *parser, struct rf_event event, str
 {
     const char *open = memchr(s.at, '(', length(s));
     struct span word = trim((struct span){ s.at, open ? open : s.end });
+    if (word.at < word.end && *word.at == '~') { /* the runtime system's */
+        event.system = 1;
+        word.at++;
+    }
     if (word.at == word.end)
         return fail(parser, "the operation is missing");
     enum rf_op op = parse_word(word);

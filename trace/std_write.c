@@ -217,6 +217,8 @@ static void put_line(struct rf_writer *writer)
     }
     put_name(writer, &writer->thread_names, head->thread);
     put_char(writer, '|');
+    if (head->system)
+        put_char(writer, '~');
     put(writer, word, strlen(word));
     put_char(writer, '(');
     put_argument(writer);
@@ -241,7 +243,8 @@ static bool belongs(const struct rf_writer *writer, uint64_t number, const struc
     const struct rf_event *head = &writer->pending[0];
     if (rf_op_kind((enum rf_op)event->op) == RF_PART)
         return true;
-    if (number != writer->last_number || event->thread != head->thread || event->site != head->site || event->op != head->op)
+    if (number != writer->last_number || event->thread != head->thread || event->site != head->site || event->op != head->op ||
+        event->system != head->system)
         return false;
     const struct rf_event *last = &writer->pending[writer->count - (head->op == RF_COPY ? 2 : 1)];
     switch (event->op) {

@@ -48,7 +48,20 @@ bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, str
 /* After a decoding that failed: rf_reader_error() then says what is wrong with the chunk, and nothing more is fetched.
  * Returns RF_TRACE_TRUNCATED. Call it for the first bad chunk in the order of the trace. */
 enum rf_trace_status rf_reader_damaged(struct rf_reader *reader, const struct rf_chunk *chunk);
-/* Rewrites RAW events (see core/ops.def). In the order of the trace, one thread at a time. Cheap when there is nothing to
+/* How an execution is looked at, where it carries more than one view of itself (doc/embedding.md). 0, as every reader begins: the
+ * program's alone. A bit adds what the runtime system did, or leaves out what it told. */
+enum rf_view {
+    RF_VIEW_PROGRAM = 0,
+    RF_VIEW_SYSTEM_MEMORY = 1, /* accesses, alloc, free and copy with the mark count like any other */
+    RF_VIEW_SYSTEM_SYNC = 2,   /* synchronisation with the mark does */
+    RF_VIEW_NO_CLEAR = 4,      /* alloc and free of the program's memory are not heard of */
+    RF_VIEW_NO_COPY = 8,       /* nor copy */
+    RF_VIEW_NO_IDENTITY = 16   /* nor ident: an event is its kernel thread's */
+};
+/* Before the first event is read; it stays when the reader is rewound. */
+void rf_reader_view(struct rf_reader *reader, unsigned view);
+
+/* Rewrites RAW events (see core/ops.def), and leaves out what the view does. In the order of the trace, one thread at a time. Cheap when there is nothing to
  * do. The batch may be replaced by one that lives in the chunk. */
 void rf_reader_resolve(struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch);
 

@@ -248,7 +248,7 @@ static const char *event_flaw(const struct rf_writer *writer, uint64_t number, c
     }
     if (rf_op_kind(op) == RF_PART) {
         const struct rf_event *head = &writer->pending[writer->count - 1];
-        if (head->thread != event->thread || head->number != event->number || number != writer->last_number)
+        if (head->thread != event->thread || head->system != event->system || head->number != event->number || number != writer->last_number)
             return "the parts of a commit or copy do not follow it";
         if ((op == RF_COPY_TO) != (head->op == RF_COPY) || (op == RF_COPY_TO && head->size != event->size))
             return "the parts of a commit or copy do not fit it";

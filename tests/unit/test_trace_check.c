@@ -90,8 +90,7 @@ static void memory(void **state)
     assert_verdicts("A|alloc(0x10:16)|\nA|free(0x10:16)|\nA|free(0x10:16)|\n", "3 the memory is freed already\n");
     assert_verdicts("A|alloc(o)|\nA|free(o)|\nA|r(o)|\nA|commit(r:o)|\nA|copy(o,p)|\nA|copy(p,o)|\n",
                     "3 the memory is freed\n4 the memory is freed\n5 the memory is freed\n6 the memory is freed\n");
-    assert_verdicts("A|copy(0x10,0x14:8)|\nA|copy(0x10,0x18:8)|\nA|copy(x,x)|\n",
-                    "1 the copy overlaps itself\n3 the copy overlaps itself\n");
+    assert_verdicts("A|copy(0x10,0x14:8)|\nA|copy(0x10,0x18:8)|\nA|copy(x,x)|\n", ""); /* a collector may slide an object */
 }
 
 static void conditions_and_samples(void **state)
