@@ -15,6 +15,7 @@ static const struct command {
     { "c++", rf_cli_cxx, "the same for C++" },
     { "run", rf_cli_run, "run a program and report its races" },
     { "record", rf_cli_record, "run a program and record what it does, as a trace" },
+    { "sites", rf_cli_sites, "list the accesses of a program that can be watched, with their source lines" },
     { "doctor", rf_cli_doctor, "will a run work on this machine?" },
     { "analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors" },
     { "compare", rf_cli_compare, "all detectors over one trace, side by side" },

@@ -183,19 +183,18 @@ static bool hidden_by(const char *rpath, const char *program, const char *name, 
     return false;
 }
 
-/* Would the loader bring a runtime along with some library of the program's? It is asked, as ldd does. */
-static bool comes_with_a_library(const char *path, const struct rf_places *places)
+/* The loader is asked, as ldd does. */
+void rf_program_libraries(const char *path, const struct rf_places *places, void (*visit)(void *, const char *, const char *),
+                          void *context)
 {
     int ends[2];
-    if (pipe(ends) != 0)
-        return false;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;
     pid_t child = fork();
     if (child == 0) {
         setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
         setenv("LD_LIBRARY_PATH", places->tsan, 0);
         dup2(ends[1], 1);
-        close(ends[0]);
-        close(ends[1]);
         execl(path, path, (char *)NULL);
         _exit(127);
     }
@@ -203,14 +202,35 @@ static bool comes_with_a_library(const char *path, const struct rf_places *place
     FILE *list = fdopen(ends[0], "r");
     char *line = NULL;
     size_t size = 0;
-    bool found = false;
-    while (list && getline(&line, &size, list) > 0)
-        found |= strstr(line, "libtsan.so.2 ") || strstr(line, RF_RT_NAME " ");
+    while (list && getline(&line, &size, list) > 0) { /* \tNAME => PATH (0x...) */
+        char *name = line + strspn(line, " \t"), *end = strstr(name, " (0x"), *arrow = strstr(name, " => ");
+        if (end)
+            *end = 0;
+        else
+            name[strcspn(name, "\n")] = 0;
+        if (arrow)
+            *arrow = 0;
+        visit(context, name, arrow && end ? arrow + 4 : name);
+    }
     free(line);
     if (list)
         fclose(list);
     if (child > 0)
         waitpid(child, NULL, 0);
+}
+
+static void is_a_runtime(void *found, const char *name, const char *path)
+{
+    (void)path;
+    if (!strcmp(name, "libtsan.so.2") || !strcmp(name, RF_RT_NAME))
+        *(bool *)found = true;
+}
+
+/* Would the loader bring a runtime along with some library of the program's? */
+static bool comes_with_a_library(const char *path, const struct rf_places *places)
+{
+    bool found = false;
+    rf_program_libraries(path, places, is_a_runtime, &found);
     return found;
 }
 

@@ -29,6 +29,10 @@ void rf_program_read(struct rf_program *program, const char *path);
 /* The path that execvp would run, false if there is none. */
 bool rf_program_find(const char *name, char *path, unsigned long size);
 
+/* Tells the name and the path of each library that the loader would bring along; the path is the name where it finds none. */
+void rf_program_libraries(const char *path, const struct rf_places *places,
+                          void (*visit)(void *context, const char *name, const char *path), void *context);
+
 /* Can it be watched? If not, `reason` says why and what to do, in one line. */
 bool rf_program_watchable(const struct rf_program *program, const char *path, const struct rf_places *places, char *reason,
                           unsigned long size);
