@@ -29,6 +29,13 @@ static void touch(uint64_t *word)
     }
 }
 
+static void touch_range(uint64_t *from, uint64_t *to)
+{
+    for (uint64_t *word = from; word < to; word += RF_PATCH / sizeof *word)
+        touch(word);
+    touch(to - 1);
+}
+
 /* The units that the slices name are given back. */
 static void end_units(struct rf_slices *slices, struct rf_step *step)
 {
@@ -132,6 +139,68 @@ static __attribute__((noinline)) void end_with_race(struct rf_self *self, uintpt
     after(self, &race);
 }
 
+/* All bytes of the mask were accessed in this epoch, in a word of the two plain forms. */
+static inline bool repeats_plainly(uint64_t word, unsigned mask, unsigned flags)
+{
+    uint64_t moment = word >> 28 & RF_MOMENT_MASK;
+    return !(mask & ~RF_WORD_M(word)) && !(word & RF_ODD_BIT) && moment - rf_hot.first < rf_hot.span &&
+           (!(flags & RF_A_WRITE) || (word & RF_WRITES_BIT));
+}
+
+/* How many words from here on say that all of their granules was accessed in this epoch. Neighbours often have equal words: those are
+ * only compared. */
+static size_t count_repeated(const uint64_t *word, size_t count, unsigned flags)
+{
+    size_t i = 0;
+    while (i < count) {
+        uint64_t first = __atomic_load_n(&word[i], __ATOMIC_RELAXED);
+        if (!repeats_plainly(first, 0xff, flags))
+            break;
+        for (i++; i + 4 <= count; i += 4) {
+            uint64_t difference = (__atomic_load_n(&word[i], __ATOMIC_RELAXED) ^ first) |
+                                  (__atomic_load_n(&word[i + 1], __ATOMIC_RELAXED) ^ first) |
+                                  (__atomic_load_n(&word[i + 2], __ATOMIC_RELAXED) ^ first) |
+                                  (__atomic_load_n(&word[i + 3], __ATOMIC_RELAXED) ^ first);
+            if (difference)
+                break;
+        }
+        while (i < count && __atomic_load_n(&word[i], __ATOMIC_RELAXED) == first)
+            i++;
+    }
+    return i;
+}
+
+/* Two words at once: the compare-and-swap is what a range costs. Places at an odd number of words go one by one. */
+static inline bool replace_two(uint64_t *place, uint64_t old, uint64_t next)
+{
+    uint64_t low = old, high = old;
+    bool done;
+    __asm__ volatile("lock cmpxchg16b %1"
+                     : "=@ccz"(done), "+m"(*(unsigned __int128 *)place), "+a"(low), "+d"(high)
+                     : "b"(next), "c"(next)
+                     : "memory");
+    return done;
+}
+
+/* Words from here on that are equal to `old` get `next`, as one step each would make them. Returns how many. */
+static size_t replace_equal(uint64_t *place, size_t count, uint64_t old, uint64_t next)
+{
+    size_t i = 0;
+    while (i < count && __atomic_load_n(&place[i], __ATOMIC_RELAXED) == old) {
+        if ((uintptr_t)&place[i] % 16 == 0 && i + 1 < count && replace_two(&place[i], old, next)) {
+            i += 2;
+            continue;
+        }
+        uint64_t word = old;
+        if (!__atomic_compare_exchange_n(&place[i], &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            break;
+        i++;
+    }
+    return i;
+}
+
+#define RANGE_AT_ONCE 65536u /* granules that are looked at between two times of not being busy: a long range must not hold up a sweep */
+
 void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     struct rf_self *self = rf_hot.self;
@@ -144,36 +213,45 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
     struct rf_step step = { .self = self, .flags = flags };
     struct rf_found race = { .size = 0 }; /* none */
     uintptr_t end = addr + size;
-    unsigned turns = 0;
-    uint64_t last = UINT64_MAX, after_last = 0; /* neighbours often have one history, and then one future */
+    size_t turns = 0;
     rf_busy_begin(self);
     while (addr < end) {
         unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
         if (length > end - addr)
             length = (unsigned)(end - addr);
         unsigned mask = ((1u << length) - 1) << offset;
-        uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-        if (word == last && mask == 0xff) {
-            if (__atomic_compare_exchange_n(place, &word, after_last, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-                goto next;
-        }
+        uint64_t *place = rf_word(addr), word, next;
+        bool alike = false; /* the step made a word of a word: so it does of all that are equal */
+        size_t whole = mask == 0xff && !(flags & RF_A_ATOMIC) ? (end - addr) / RF_GRANULE : 0;
+        if (whole > RANGE_AT_ONCE)
+            whole = RANGE_AT_ONCE;
+        size_t done = whole ? count_repeated(place, whole, flags) : 0;
+        if (done)
+            goto next;
+        word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        done = 1;
         if (!rf_word_repeats(self, place, word, mask, flags)) {
             if (!step.now)
                 step.now = rf_moment_now(self, pc, flags, size);
-            if (step.now && step_granule(place, word, mask, &step) && !race.size)
-                race = race_of(&step, addr, length); /* what lies in this granule: only that is known to race */
-            if (step.now && !step.race && mask == 0xff && !(flags & RF_A_ATOMIC) && !rf_word_has_units(word) &&
-                rf_word_quick(&step, word, 0xff, &after_last))
-                last = word;
+            if (step.now) {
+                alike = whole > 1 && !rf_word_has_units(word) && rf_word_quick(&step, word, 0xff, &next);
+                if (step_granule(place, word, mask, &step) && !race.size)
+                    race = race_of(&step, addr, length); /* what lies in this granule: only that is known to race */
+            }
+        }
+        touch(place);
+        if (alike) {
+            done += replace_equal(place + 1, whole - 1, word, next);
+            touch_range(place, place + done);
         }
     next:
-        touch(place);
-        addr += length;
-        if (++turns % 65536 == 0) { /* a long range must not hold up a sweep */
+        addr += whole ? done * RF_GRANULE : length;
+        turns += done;
+        if (turns >= RANGE_AT_ONCE) {
             rf_busy_end(self);
             rf_busy_begin(self);
             step.now = 0; /* a handler may have begun an epoch, a sweep may have given names to others */
-            last = UINT64_MAX;
+            turns = 0;
         }
     }
     rf_busy_end(self);
@@ -181,15 +259,7 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         after(self, &race);
 }
 
-/* All bytes of the mask were accessed in this epoch, in a word of the two plain forms. */
-static inline bool repeats_plainly(uint64_t word, unsigned mask, unsigned flags)
-{
-    uint64_t moment = word >> 28 & RF_MOMENT_MASK;
-    return !(mask & ~RF_WORD_M(word)) && !(word & RF_ODD_BIT) && moment - rf_hot.first < rf_hot.span &&
-           (!(flags & RF_A_WRITE) || (word & RF_WRITES_BIT));
-}
-
-/* The same for a record: one slice has all bytes of the mask. See guest/units.h, 2. */
+/* As repeats_plainly() for a record: one slice has all bytes of the mask. See guest/units.h, 2. */
 static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
     if (!rf_word_is_record(word))
@@ -371,6 +441,28 @@ static void clear_bytes(uint64_t *place, unsigned mask)
     rf_spin_unlock(&stripe->lock);
 }
 
+/* Of memory that is new, so that nobody has it yet. An access by whoever had it before, and still uses it, may be forgotten with the
+ * rest; if it is just then making units for the word, they are lost. */
+static void set_words(uint64_t *from, uint64_t *to, uint64_t word)
+{
+    for (; from + 4 <= to; from += 4) {
+        uint64_t any = from[0] | from[1] | from[2] | from[3];
+        if (!(any | word)) /* a page that is only looked at needs no memory */
+            continue;
+        if (__builtin_expect(any & RF_ODD_BIT, 0))
+            for (unsigned i = 0; i < 4; i++)
+                clear_word(&from[i]);
+        for (unsigned i = 0; i < 4; i++)
+            __atomic_store_n(&from[i], word, __ATOMIC_RELAXED);
+    }
+    for (; from < to; from++) {
+        if (__builtin_expect(*from & RF_ODD_BIT, 0))
+            clear_word(from);
+        if (*from | word)
+            __atomic_store_n(from, word, __ATOMIC_RELAXED);
+    }
+}
+
 #define GIVE_BACK (RF_PATCH * 4) /* ranges of words from here on go back to the kernel */
 
 /* A patch is marked as untouched first. Whoever sets a word of it in the meantime (a mapping that took the place of one whose history
@@ -390,8 +482,7 @@ static void clear_words(uint64_t *from, uint64_t *to, bool give_back)
             __atomic_store_n(touched, 0, __ATOMIC_RELAXED);
             __atomic_thread_fence(__ATOMIC_SEQ_CST);
         }
-        for (uint64_t *word = from; word < next; word++)
-            clear_word(word);
+        set_words(from, next, 0);
         if (whole && give_back)
             RF_SYSCALL(SYS_madvise, from, (char *)next - (char *)from, MADV_DONTNEED);
     }
@@ -423,13 +514,6 @@ void rf_range_clear(uintptr_t addr, size_t size)
     rf_busy_end(self);
 }
 
-static void touch_range(uint64_t *from, uint64_t *to)
-{
-    for (uint64_t *word = from; word < to; word += RF_PATCH / sizeof *word)
-        touch(word);
-    touch(to - 1);
-}
-
 uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t pc)
 {
     struct rf_self *self = rf_hot.self;
@@ -445,11 +529,7 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
     rf_busy_begin(self);
     uint32_t now = rf_moment_now(self, pc, RF_A_WRITE, written);
     uint64_t word = now ? RF_WORD(0xff, now, 0) | RF_WRITES_BIT : 0, *from = rf_word(addr), *to = from + written / RF_GRANULE;
-    for (uint64_t *place = from; place < to; place++) {
-        if (__builtin_expect(rf_word_has_units(__atomic_load_n(place, __ATOMIC_RELAXED)), 0))
-            clear_word(place);
-        __atomic_store_n(place, word, __ATOMIC_RELAXED); /* nobody else has the block yet */
-    }
+    set_words(from, to, word);
     touch_range(from, to);
     rf_busy_end(self);
     if (size > written)

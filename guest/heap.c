@@ -16,7 +16,7 @@
 #include "guest/heap_spans.h"
 #include "guest/intercept.h"
 
-#define RF_FIRST_WRITE 1024u /* bytes of a new block that malloc writes */
+#define RF_FIRST_WRITE RF_HEAP_SMALL /* bytes of a new block that malloc writes: all, if it is of a class */
 static inline uint64_t side_word(enum rf_side_state state, uint32_t note, uint32_t thread, size_t slack)
 {
     uint64_t low = note | (uint64_t)state << 32;

@@ -44,10 +44,11 @@ struct rf_stripe {
 #define RF_STRIPES 256u
 extern struct rf_stripe rf_stripes[RF_STRIPES] RF_OURS;
 
+/* Neighbours have one stripe, so that their units come to lie side by side, as they do themselves. */
 static inline struct rf_stripe *rf_stripe_of(const uint64_t *word)
 {
     uintptr_t at = (uintptr_t)word;
-    return &rf_stripes[(at >> 3 ^ at >> 11 ^ at >> 19) % RF_STRIPES];
+    return &rf_stripes[(at >> 9 ^ at >> 17 ^ at >> 25) % RF_STRIPES];
 }
 
 static inline struct rf_readers *rf_readers_at(uint32_t number)
