@@ -6,24 +6,15 @@
  * 1. What is changed is what sites/scan.h finds, and only where the hook's slot is bound, or would be, to ours. What is not changed
  *    still works: it calls the hook through the PLT. So every doubt ends in leaving things as they are.
  * 2. No page is ever writable and executable: guest/patch.h.
- * 3. To look at a module again does no harm: calls that were changed do not lead to the PLT any more. So modules are forgotten
- *    whenever one was unloaded, since another may take its place; but not those that could not be changed.
- * 4. Code is changed only while nobody runs it. At the start there is one thread, and it is here. Later each instrumented module calls
- *    __tsan_init from its first constructor, which comes here before the module has run anything but resolvers, on this thread, and
- *    while the loader keeps other threads from loading; so whatever is new and calls hooks has not begun to run. Other threads get to
- *    it only after its constructors or through them, and cannot have fetched the old bytes: a page that is written gets a new place
- *    in memory, for which the kernel first interrupts all cores that know the old one.
  */
 #include "guest/near.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/single_threaded.h>
-#include <sys/syscall.h>
 
 #include "guest/hot.h"
-#include "guest/intercept.h"
 #include "guest/memory.h"
+#include "guest/modules.h"
 #include "guest/options.h"
 #include "guest/patch.h"
 #include "guest/system.h"
@@ -38,27 +29,14 @@ void rf_slow_access(void);
 
 #define PAGE ((uintptr_t)4096)
 
-struct module {
-    struct rf_image image;
-    bool left; /* as it was, though it calls hooks */
-};
-
 struct block {
     uintptr_t at;
     struct block *next;
 };
 
-/* All of this is written and read by who holds the lock: the process number of the holder, so that the child of a fork that came at a
- * bad time sees that nobody holds it. */
-static uint32_t lock;
+/* Under the lock of guest/modules.c. */
 static struct block *blocks;
 static struct rf_scan scan; /* a hook's number is the offset of its template */
-static struct module *known; /* those that were looked at */
-static struct rf_image ours; /* this library */
-static unsigned known_count, known_room;
-static unsigned long long seen_unloads;
-/* How many modules had ever been loaded when all were looked at. Read without the lock too: a stale value costs another look. */
-static unsigned long long seen_loads;
 
 static bool same_text(const char *a, const char *b)
 {
@@ -80,18 +58,11 @@ static uint32_t hook_named(const char *name)
     }
 }
 
-/* Whether a slot with this content leads to our hook of that name. A slot that was not bound yet leads back into its module; then the
- * program and what it was loaded with decide: they come first for every module. */
-bool rf_near_leads_here(const struct rf_image *image, uintptr_t content, const char *name)
-{
-    return rf_image_has(&ours, rf_image_has(image, content, 1) ? (uintptr_t)dlsym(RTLD_DEFAULT, name) : content, 1);
-}
-
 static uint32_t wanted(void *unused, const char *name, const uintptr_t *slot)
 {
     (void)unused;
     uint32_t hook = hook_named(name);
-    return hook != RF_NO_HOOK && rf_near_leads_here(&scan.image, *slot, name) ? hook : RF_NO_HOOK;
+    return hook != RF_NO_HOOK && rf_module_leads_here(&scan.image, *slot, name) ? hook : RF_NO_HOOK;
 }
 
 /* -- the copies ----------------------------------------------------------------------------------------------------------------- */
@@ -155,9 +126,9 @@ static void change_call(void *unused, const struct rf_hook_call *call)
     change.calls++;
 }
 
-/* False if the module was left as it is, or some of it. */
-static bool change_module(const struct rf_image *image)
+bool rf_module_change(const struct rf_image *image, const char *name)
 {
+    (void)name;
     scan.image = *image;
     scan.hook = wanted;
     if (!rf_scan_slots(&scan))
@@ -184,115 +155,16 @@ static bool change_module(const struct rf_image *image)
     return done;
 }
 
-/* -- modules -------------------------------------------------------------------------------------------------------------------- */
-
-static bool is_known(uintptr_t address)
-{
-    for (unsigned i = 0; i < known_count; i++)
-        if (rf_image_has(&known[i].image, address, 1))
-            return true;
-    return false;
-}
-
-static void remember(const struct rf_image *image)
-{
-    if (known_count == known_room) {
-        unsigned room = known_room ? 2 * known_room : 32;
-        struct module *longer = rf_take(room * sizeof *longer);
-        for (unsigned i = 0; i < known_count; i++)
-            longer[i] = known[i];
-        if (known_room)
-            rf_give(known, known_room * sizeof *known);
-        known = longer;
-        known_room = room;
-    }
-    known[known_count++] = (struct module){ .image = *image };
-}
-
-static void forget(void)
-{
-    unsigned kept = 0;
-    for (unsigned i = 0; i < known_count; i++)
-        if (known[i].left)
-            known[kept++] = known[i];
-    known_count = kept;
-}
-
-/* Remembers the modules that are new, from *first on. */
-static int gather(struct dl_phdr_info *info, size_t size, void *first)
-{
-    (void)size;
-    if (info->dlpi_subs != seen_unloads) {
-        forget();
-        *(unsigned *)first = known_count;
-        seen_unloads = info->dlpi_subs;
-    }
-    __atomic_store_n(&seen_loads, info->dlpi_adds, __ATOMIC_RELAXED);
-    struct rf_image image = { info->dlpi_addr, UINTPTR_MAX, 0, info->dlpi_phdr, info->dlpi_phnum };
-    for (unsigned i = 0; i < image.header_count; i++) {
-        const ElfW(Phdr) *header = &image.headers[i];
-        if (header->p_type != PT_LOAD)
-            continue;
-        uintptr_t begin = image.base + header->p_vaddr, end = begin + header->p_memsz;
-        image.low = begin < image.low ? begin : image.low;
-        image.high = end > image.high ? end : image.high;
-    }
-    if (image.high <= image.low)
-        return 0;
-    if (rf_image_has(&image, (uintptr_t)rf_near_begin, 1))
-        ours = image;
-    if (!is_known(image.low))
-        remember(&image);
-    return 0;
-}
-
-static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
-{
-    (void)size;
-    *(unsigned long long *)loads = info->dlpi_adds;
-    return 1;
-}
-
-static int each_module(int (*visit)(struct dl_phdr_info *, size_t, void *), void *argument)
-{
-    static int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
-    if (!iterate)
-        *(void **)&iterate = rf_find_real("dl_iterate_phdr");
-    return iterate(visit, argument);
-}
-
-/* The loader's lock, under which it shows its list, is not held for long. It is safe to use what it showed afterwards: either there is
- * no other thread that could unload it, or we are in a constructor, which keeps others from loading and unloading. */
-static void look(void)
-{
-    uint32_t here = (uint32_t)RF_SYSCALL(SYS_getpid, 0);
-    for (uint32_t holder = 0; !__atomic_compare_exchange_n(&lock, &holder, here, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);)
-        if (holder == here) {
-            rf_yield();
-            holder = 0;
-        }
-    unsigned first = known_count;
-    each_module(gather, &first);
-    for (; first < known_count; first++)
-        known[first].left = !change_module(&known[first].image);
-    rf_patch_end();
-    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
-}
-
 void rf_module_loaded(void)
 {
     if (rf_tap)
         rf_tap->modules();
     if (rf_options.patch_calls && __libc_single_threaded)
-        look();
+        rf_modules_look();
 }
 
 void rf_module_begins(void)
 {
-    unsigned long long loads;
-    if (!rf_options.patch_calls)
-        return;
-    each_module(count_loads, &loads);
-    if (loads != __atomic_load_n(&seen_loads, __ATOMIC_RELAXED))
-        look();
+    if (rf_options.patch_calls && rf_modules_are_new())
+        rf_modules_look();
 }

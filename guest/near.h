@@ -2,15 +2,10 @@
 #ifndef RF_GUEST_NEAR_H
 #define RF_GUEST_NEAR_H
 
-#include "sites/scan.h"
-
 /* The list of modules may have changed: at the start, after dlopen(). Changes those that are new if there is only one thread. */
 void rf_module_loaded(void);
 
 /* __tsan_init() was called again: a module is about to begin. Changes those that are new, whatever other threads do. */
 void rf_module_begins(void);
-
-/* Does a slot with this content lead to our function of that name? For those that guest/near.c asks to change a module. */
-bool rf_near_leads_here(const struct rf_image *image, uintptr_t content, const char *name);
 
 #endif

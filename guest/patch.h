@@ -2,7 +2,7 @@
  *
  * 1. No page is ever writable and executable: code is changed through /proc/self/mem, and new code is written before it becomes
  *    executable. Without /proc, the code's pages are writable for a moment in which, as there is only one thread, nobody runs them.
- * 2. Used by one thread at a time: who holds the lock of guest/near.c.
+ * 2. Used by one thread at a time: who holds the lock of guest/modules.c.
  */
 #ifndef RF_GUEST_PATCH_H
 #define RF_GUEST_PATCH_H

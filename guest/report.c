@@ -1,6 +1,6 @@
 /* See guest/report.h.
  *
- * 1. `tables` (what was reported already, counts) has a lock for a few instructions, held by busy threads (guest/spin.h); `making` is
+ * 1. `tables` (what was reported already) has a lock for a few instructions, held by busy threads (guest/spin.h); `making` is
  *    held while a report is made, which takes long: waiters sleep, and a repetition never waits for it.
  * 2. A pair is put into the table before its report is made, so that of several threads that find it one reports.
  * 3. What interrupts a thread that makes a report, a signal handler, makes none itself: it is counted.
@@ -44,7 +44,6 @@ static struct {
     struct keys notes;     /* pairs of notes: a repetition is seen without looking at its stacks */
     struct keys stacks;    /* pairs of stacks */
     struct keys addresses; /* where something was shown, with the allocation that it is part of */
-    uint64_t shown, repeated, same_address, suppressed, interrupted;
 } tables;
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -120,14 +119,16 @@ static bool is_new(struct rf_self *self, uint64_t kind, uint32_t a, uint32_t b)
 {
     uint64_t by_notes = pair_key(kind, a, b);
     bool mine = lock_tables(self), known = has_key(&tables.notes, by_notes);
-    tables.repeated += known;
+    if (known)
+        RF_COUNT(repeated);
     unlock_tables(self, mine);
     if (known)
         return false;
     uint64_t by_stacks = pair_key(kind, stack_key(a), stack_key(b));
     mine = lock_tables(self);
     known = rf_options.suppress_equal_stacks && has_key(&tables.stacks, by_stacks);
-    tables.repeated += known;
+    if (known)
+        RF_COUNT(repeated);
     if (rf_options.suppress_equal_stacks)
         add_key(&tables.notes, by_notes);
     add_key(&tables.stacks, by_stacks);
@@ -145,7 +146,7 @@ static struct {
 static bool begin_making(struct rf_self *self)
 {
     if (__atomic_load_n(&making.owner, __ATOMIC_RELAXED) == self) { /* invariant 3: only we write ourselves there */
-        tables.interrupted++;
+        RF_COUNT(interrupted);
         return false;
     }
     uint32_t was = 0;
@@ -336,109 +337,7 @@ static void find_location(struct rf_self *self, struct rf_record *record, uintpt
         *location = (struct rf_rec_location){ .kind = RF_AT_GLOBAL, .addr = addr };
 }
 
-/* ---- showing it ---- */
-
-static const struct rf_record *current; /* while the program is told of it */
-const struct rf_record *rf_report_current(void)
-{
-    return current;
-}
-
-/* The program may have its own of these. */
-RF_EXPORT __attribute__((weak)) void __tsan_on_report(void *report);
-void __tsan_on_report(void *report)
-{
-    (void)report;
-}
-
-RF_EXPORT __attribute__((weak)) void __sanitizer_report_error_summary(const char *summary);
-void __sanitizer_report_error_summary(const char *summary)
-{
-    (void)summary;
-}
-
-static void (*death_callback)(void);
-RF_EXPORT __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
-void __sanitizer_set_death_callback(void (*callback)(void))
-{
-    death_callback = callback;
-}
-
-/* What was counted, and the end of the reporter. */
-static void sum_up(void)
-{
-    struct rf_wire wire = { 0 };
-    rf_wire_add(&wire, "redflag %d finish\n", RF_WIRE_VERSION);
-#define COUNT(name, value)                                                                                                  \
-    if (value)                                                                                                              \
-    rf_wire_add(&wire, "count %s %lu\n", name, (unsigned long)(value))
-    COUNT("repeated", tables.repeated);
-    COUNT("other-races-at-reported-addresses", tables.same_address);
-    COUNT("found-while-reporting", tables.interrupted);
-#undef COUNT
-    rf_wire_add(&wire, "end\n");
-    if (!rf_reporter_finish(&wire))
-        rf_report_failed = true;
-    rf_wire_free(&wire);
-}
-
-static _Noreturn void halt(void)
-{
-    if (rf_reporter_runs() && rf_options.report_style[0] != 't') /* ThreadSanitizer says nothing more */
-        sum_up();
-    rf_reporter_forget();
-    int status = rf_report_failed ? RF_FAILURE : rf_options.exitcode;
-    if (death_callback)
-        death_callback();
-    if (rf_options.abort_on_error) {
-        struct {
-            void *handler;
-            unsigned long flags;
-            void *restorer;
-            unsigned long mask;
-        } usual = { 0 };
-        uint64_t only_abort = ~(1ull << (SIGABRT - 1));
-        RF_SYSCALL(SYS_rt_sigaction, SIGABRT, &usual, 0, 8);
-        RF_SYSCALL(SYS_rt_sigprocmask, SIG_SETMASK, &only_abort, 0, 8);
-        RF_SYSCALL(SYS_tgkill, RF_SYSCALL(SYS_getpid, 0), RF_SYSCALL(SYS_gettid, 0), SIGABRT);
-    }
-    for (;;)
-        RF_SYSCALL(SYS_exit_group, status);
-}
-
-static int stream_override = -1;
-
-int rf_report_stream(void)
-{
-    if (stream_override >= 0)
-        return stream_override;
-    const char *log = rf_options.log_path;
-    return log[0] == 's' && log[1] == 't' && log[2] == 'd' && log[3] == 'o' ? STDOUT_FILENO : STDERR_FILENO;
-}
-
-/* true: the user has seen it. */
-static bool show(struct rf_self *self, struct rf_record *record)
-{
-    char summary[1024];
-    enum rf_answer answer = rf_reporter_report(record, summary, sizeof summary);
-    if (answer == RF_LOST)
-        rf_record_say(record, rf_report_stream());
-    bool mine = lock_tables(self);
-    if (answer == RF_SUPPRESSED)
-        tables.suppressed++;
-    else
-        tables.shown++;
-    unlock_tables(self, mine);
-    if (answer == RF_SUPPRESSED)
-        return false;
-    current = record;
-    __tsan_on_report(record);
-    __sanitizer_report_error_summary(summary);
-    current = NULL;
-    if (rf_options.halt_on_error)
-        halt();
-    return true;
-}
+/* ---- beginning ---- */
 
 /* The beginning of every report; NULL: not now. */
 static struct rf_self *begin(struct rf_record *record, enum rf_kind kind)
@@ -487,7 +386,8 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
     uint64_t address = address_key(now->addr);
     if (rf_options.suppress_equal_addresses) {
         bool mine = lock_tables(self), known = has_key(&tables.addresses, address);
-        tables.same_address += known;
+        if (known)
+            RF_COUNT(same_address);
         unlock_tables(self, mine);
         if (known)
             return;
@@ -503,7 +403,7 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
         accesses[1].size = block.size;
     }
     find_location(self, &record, now->addr);
-    if (show(self, &record)) {
+    if (rf_report_show(&record)) {
         bool mine = lock_tables(self);
         add_key(&tables.addresses, address);
         unlock_tables(self, mine);
@@ -530,7 +430,7 @@ void rf_report_mutex(enum rf_mutex_bug bug, uintptr_t mutex, uint32_t created, u
         stacks[record.stack_count++] = stack_of(taken);
     add_lock(&record, object && object->lock_number ? object->lock_number : 1, mutex, created, 0);
     find_location(self, &record, mutex);
-    show(self, &record);
+    rf_report_show(&record);
     end_making(self);
 }
 
@@ -543,7 +443,7 @@ void rf_report_thread_leak(uint32_t thread, uint32_t count)
     add_thread(&record, thread);
     record.thread_count = record.thread_count ? 1 : 0; /* not its parents */
     record.more = count > 1 ? count - 1 : 0;
-    show(self, &record);
+    rf_report_show(&record);
     end_making(self);
 }
 
@@ -571,7 +471,7 @@ void rf_report_lock_order(unsigned count, const uintptr_t *locks, const uint32_t
                                                 .held_at = stack_of(held[from]) };
         add_thread(&record, threads[from]);
     }
-    show(self, &record);
+    rf_report_show(&record);
     end_making(self);
 }
 
@@ -586,7 +486,7 @@ static void report_signal(enum rf_kind kind, int signal, uint32_t note)
     record.stacks = &stack;
     record.stack_count = 1;
     record.signal = signal;
-    show(self, &record);
+    rf_report_show(&record);
     end_making(self);
 }
 
@@ -603,27 +503,11 @@ void rf_report_errno_spoiled(int signal, uint32_t note)
 
 /* ---- begin and end ---- */
 
-static char directory[4096];
-
-const char *rf_report_directory(void)
-{
-    return directory;
-}
-
-/* Paths of options are meant from where the program was started, wherever it goes. */
 static __attribute__((constructor(102))) void begin_reports(void)
 {
     main_thread_pointer = (uintptr_t)__builtin_thread_pointer();
-    if (!rf_started)
-        return;
-    if (RF_SYSCALL(SYS_getcwd, directory, sizeof directory) < 0 || directory[0] != '/')
-        directory[0] = 0;
-    if (rf_options.suppressions[0]) {
-        long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, rf_options.suppressions, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-            rf_die("%s: the suppressions cannot be read", rf_options.suppressions);
-        RF_SYSCALL(SYS_close, fd);
-    }
+    if (rf_started)
+        rf_report_begin();
 }
 
 int rf_report_finish(int status)
@@ -631,14 +515,9 @@ int rf_report_finish(int status)
     struct rf_self *self = rf_hot.self;
     if (!self || !begin_making(self))
         return status;
-    /* If nothing was ever reported, nothing is to be summed up; but suppressions may be out of date, or wrong. */
-    if (rf_reporter_runs() || (rf_options.suppressions[0] && rf_options.print_suppressions))
-        sum_up();
-    uint64_t shown = tables.shown;
+    status = rf_report_end(status);
     end_making(self);
-    if (rf_report_failed)
-        return RF_FAILURE;
-    return shown && rf_options.exitcode ? rf_options.exitcode : status;
+    return status;
 }
 
 /* Other threads are gone, and with them what they had locked. What was reported stays so: it was the same program. */
@@ -647,7 +526,7 @@ void rf_report_fork_child(void)
     making.state = 0;
     making.owner = NULL;
     tables.lock = 0;
-    tables.shown = tables.repeated = tables.same_address = tables.suppressed = tables.interrupted = 0;
+    rf_report_counts = (struct rf_report_counts){ 0 };
     rf_reporter_fork_child();
 }
 
@@ -664,11 +543,4 @@ void __sanitizer_set_report_path(const char *path)
     rf_options.log_path = copy;
     rf_reporter_forget(); /* the next one is told */
     end_making(self);
-}
-
-RF_EXPORT void __sanitizer_set_report_fd(void *fd);
-void __sanitizer_set_report_fd(void *fd)
-{
-    stream_override = (int)(intptr_t)fd;
-    rf_options.log_path = "stderr";
 }

@@ -1,5 +1,5 @@
-/* What the files of the guest that make reports share: report.c decides, report_wire.c writes records, report_spawn.c talks to the
- * reporter. All of it is used by one thread at a time, who has the reports' lock. */
+/* What the files of the guest that make reports share: report.c decides, report_show.c shows, report_wire.c writes records,
+ * report_spawn.c talks to the reporter. All of it is used by one thread at a time, who has the reports' lock. */
 #ifndef RF_GUEST_REPORT_PARTS_H
 #define RF_GUEST_REPORT_PARTS_H
 
@@ -33,6 +33,16 @@ void rf_modules_told(void);   /* it knows those of the last record */
 void rf_wire_record(struct rf_wire *wire, const struct rf_record *record);
 /* The same for people, without symbols, when there is no reporter. */
 void rf_record_say(const struct rf_record *record, int fd);
+
+/* guest/report_show.c. Counts change while others read them. */
+struct rf_report_counts {
+    uint64_t shown, repeated, same_address, suppressed, interrupted;
+};
+extern struct rf_report_counts rf_report_counts;
+#define RF_COUNT(name) __atomic_fetch_add(&rf_report_counts.name, 1, __ATOMIC_RELAXED)
+void rf_report_begin(void);
+bool rf_report_show(struct rf_record *record); /* true: the user has seen it */
+int rf_report_end(int status);                 /* sums up; returns the status to exit with */
 
 enum rf_answer { RF_SHOWN, RF_SUPPRESSED, RF_LOST /* it is the guest's to show */ };
 /* `text` is what came with the answer. */
