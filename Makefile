@@ -41,7 +41,7 @@ CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
 TEST_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) guest cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
+C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) guest guest/* cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
 
 # What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
 RT := $(B)/lib/libredflag-rt.so.0
@@ -49,7 +49,7 @@ RT := $(B)/lib/libredflag-rt.so.0
 HEADER := $(B)/include/redflag.h
 # ... libtsan.so.2 when the program runs, libtsan.so when gcc links it; a directory of their own, so that it is all the loader sees.
 RT_NAMES := libtsan.so.2 libtsan.so libredflag-rt.so.0
-RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/*.c guest/*.S)))
+RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/*.c guest/*/*.c guest/*.S)))
 # The compiler's own calls of these must not reach the functions of that name that the guest gives to the program.
 RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=rf_internal_$f)
 RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
@@ -69,7 +69,7 @@ $(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(patsubst %.c,$(B)/obj/%.o,$(wildcard guest/*.c)): $(B)/obj/%.o: %.c $(B)/flags
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard guest/*.c guest/*/*.c)): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(RT_CFLAGS) -MMD -MP -c -o $@ $<

@@ -37,6 +37,7 @@
 #include "guest/annotations.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
+#include "guest/online.h"
 #include "guest/options.h"
 #include "guest/report.h"
 #include "guest/tap.h"
@@ -158,10 +159,10 @@ static void tell_received(struct rf_atomic *op, bool acquires)
 }
 
 /* Invariant 5, for those that both receive and publish. Others are told by rf_access(). */
-static void tell_access(struct rf_atomic *op)
+static void tell_access(struct rf_atomic *op, bool writes)
 {
     if (rf_tap && op->publishes && op->acquires)
-        rf_tap_access(op->self, op->addr, op->size, RF_A_ATOMIC, op->pc);
+        rf_tap_access(op->self, op->addr, op->size, RF_A_ATOMIC | (writes ? RF_A_WRITE : 0), op->pc);
 }
 
 /* A release fence: the publisher knows what the thread knows. An acquire fence: the thread knows what the receiver does. */
@@ -214,7 +215,7 @@ static void publish_fenced(struct rf_atomic *op)
 void rf_atomic_read(struct rf_atomic *op, bool acquires)
 {
     receive(op, acquires);
-    tell_access(op);
+    tell_access(op, false);
     rf_atomic_close(op);
 }
 
@@ -271,7 +272,7 @@ static void keep_own_part(struct rf_atomic *op, const struct rf_clock *joining)
 void rf_atomic_updated(struct rf_atomic *op)
 {
     receive(op, op->acquires);
-    tell_access(op);
+    tell_access(op, true);
     if (op->releases) {
         keep_own_part(op, &op->self->thread.clock);
         rf_object_release(op->self, op->object);
@@ -313,6 +314,7 @@ bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, con
 void rf_atomic_settle(struct rf_atomic *op)
 {
     struct fences *fences = op->self->atomics;
+    rf_online_flush(op->self);
     if (__builtin_expect(!fences || !fences->deferred, 1))
         return;
     unsigned count = fences->deferred;

@@ -395,6 +395,7 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
     if (!begin(&record, kind))
         return;
     record.accesses = accesses;
+    record.predicted = now->predicted;
     add_access(&record, now);
     add_access(&record, before);
     struct rf_block block;

@@ -19,6 +19,7 @@ struct rf_report_side {
     uint32_t note;   /* its stack, flags (guest/access.h) and locks */
     uint32_t thread; /* its number */
     bool previous;
+    bool predicted; /* of the later side: the two did not race in this execution as far as the detector knows; in another they may */
 };
 
 void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before);

@@ -63,6 +63,8 @@ struct rf_self {
     bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
     void *threads, *locking, *atomics, *libc, *heap; /* what these files of the guest keep of a thread */
     uint64_t *tape, *tape_end;                       /* guest/record.c: where the next event is written, and how far */
+    void *online;                                    /* guest/online.c: what it keeps of the thread, */
+    uint32_t races;                                  /* and how many races it found that were not told yet */
 
     struct rf_self *next, *previous; /* all that live, under the lock of guest/threads.c */
 };

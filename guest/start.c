@@ -23,6 +23,7 @@
 #include "guest/memory.h"
 #include "guest/moments.h"
 #include "guest/near.h"
+#include "guest/online.h"
 #include "guest/options.h"
 #include "guest/planes.h"
 #include "guest/record.h"
@@ -116,6 +117,7 @@ int rf_start(void)
     rf_world_begin();
     rf_depot_begin();
     rf_moments_begin();
+    rf_online_begin();
     rf_record_begin(environment_block());
     rf_plane_mask = RF_ADDRESS_MASK;
     rf_plane_words = (uint64_t *)RF_WORDS;
@@ -173,6 +175,7 @@ static int finish(int status)
     if (rf_moments_lost)
         rf_say("%zu accesses were not looked at: histories named more than %u places at once", (size_t)rf_moments_lost,
                1u << RF_MOMENT_BITS);
+    rf_online_statistics();
     return final_status(status);
 }
 

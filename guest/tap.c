@@ -1,5 +1,6 @@
 #include "guest/tap.h"
 
+#include "guest/online.h"
 #include "guest/threads.h"
 
 /* No address is as large; fresh keys are from here on. */
@@ -15,6 +16,7 @@ bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned f
     bool mine = rf_busy_enter(self);
     rf_tap->access(self, addr, size, flags, pc);
     rf_busy_leave(self, mine);
+    rf_online_flush(self);
     return rf_tap->alone;
 }
 
@@ -23,6 +25,7 @@ bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t s
     bool mine = rf_busy_enter(self);
     rf_tap->memory(self, op, addr, size, pc);
     rf_busy_leave(self, mine);
+    rf_online_flush(self);
     return rf_tap->alone;
 }
 

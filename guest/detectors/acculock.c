@@ -1,0 +1,9 @@
+#include "detect/acculock.h"
+
+#define NAME acculock
+#define X al
+#define C alw
+#define WIDE 1
+#define REPEATS 1
+#define ORDERS 1
+#include "guest/online.inc"

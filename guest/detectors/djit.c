@@ -1,0 +1,8 @@
+#include "detect/djit.h"
+
+#define NAME djit
+#define X dj
+#define C dj
+#define REPEATS 1
+#define ORDERS 1
+#include "guest/online.inc"

@@ -1,0 +1,8 @@
+#include "detect/racetrack.h"
+
+#define NAME racetrack
+#define X rt
+#define C rt
+#define REPEATS 0
+#define ORDERS 0
+#include "guest/online.inc"

@@ -1,0 +1,317 @@
+/* See guest/online.h.
+ *
+ * 1. `lock` is the lock of guest/online.h, 1. Whoever takes it is busy and takes no other after it. It may be taken under an object's.
+ * 2. A listener belongs to one thread and is touched by it alone, but for its index, which is set under the lock with the first that is
+ *    told of the thread, by itself or by its creator.
+ * 3. A race is kept in the listener while something is held, and told by rf_online_tell(), before the access happens; an atomic access,
+ *    which is told with its object locked, has happened by then.
+ */
+#include "guest/online.h"
+
+#include "guest/access.h"
+#include "guest/annotations.h"
+#include "guest/depot.h"
+#include "guest/memory.h"
+#include "guest/moments.h"
+#include "guest/ompt.h"
+#include "guest/online_filter.h"
+#include "guest/options.h"
+#include "guest/report.h"
+#include "guest/spin.h"
+#include "guest/threads.h"
+#include "shadow/shadow.h"
+
+#define AGAIN                                                                                                               \
+    4096u /* bytes of a freed block that count as written after the free, too: an access there by another is a race */
+#define AT_ONCE 64u /* granules of a long access, or pages of a block, for which the lock is held at once */
+
+#define RF_ONLINE(name) extern const struct rf_online rf_online_##name;
+#include "guest/online.def"
+#undef RF_ONLINE
+
+static const struct rf_online *const all[] = {
+#define RF_ONLINE(name) &rf_online_##name,
+#include "guest/online.def"
+#undef RF_ONLINE
+};
+
+struct listener {
+    struct rf_filter filter;
+    uint32_t index, companions[3]; /* + 1; 0: none yet. companions[RF_TAP_SELF] is not used */
+    struct rf_online_race races[RF_PENDING];
+};
+
+static const struct rf_online *detector;
+static struct rf_options settings;
+static uint32_t lock;
+
+/* Under the lock. */
+static struct {
+    uint32_t *indexes; /* number -> index + 1 */
+    uint32_t *numbers; /* index -> number */
+    uint32_t index_cap, number_cap, count;
+    struct rf_memory memory;
+} known;
+
+/* ---- threads ---- */
+
+static uint32_t new_index(uint32_t number)
+{
+    known.numbers = rf_grow(&known.memory, known.numbers, &known.number_cap, known.count + 1, sizeof *known.numbers);
+    known.numbers[known.count] = number;
+    return known.count++;
+}
+
+static uint32_t index_of(uint32_t number)
+{
+    known.indexes = rf_grow(&known.memory, known.indexes, &known.index_cap, number + 1, sizeof *known.indexes);
+    if (!known.indexes[number])
+        known.indexes[number] = new_index(number) + 1;
+    return known.indexes[number] - 1;
+}
+
+static struct listener *listener_new(struct rf_self *self)
+{
+    struct listener *me = rf_take(sizeof *me);
+    me->filter.stamp = 1 << 16;
+    rf_spin_lock(&lock);
+    me->index = index_of(self->number);
+    rf_spin_unlock(&lock);
+    return self->online = me;
+}
+
+static inline struct listener *listener_of(struct rf_self *self)
+{
+    return __builtin_expect(self->online != NULL, 1) ? self->online : listener_new(self);
+}
+
+static void end(struct rf_self *self)
+{
+    rf_give(self->online, self->online ? sizeof(struct listener) : 0);
+    self->online = NULL;
+    self->races = 0;
+}
+
+/* ---- races ---- */
+
+static void found(struct rf_self *self, struct listener *me, const struct rf_online_access *access,
+                  struct rf_online_race *race)
+{
+    race->note = access->note;
+    race->flags = access->flags;
+    if (self->races < RF_PENDING)
+        me->races[self->races++] = *race;
+}
+
+static void tell(struct rf_self *self, const struct rf_online_race *race)
+{
+    rf_spin_lock(&lock);
+    uint32_t thread = race->first.thread < known.count ? known.numbers[race->first.thread] : self->number;
+    rf_spin_unlock(&lock);
+    size_t size = rf_note_size(race->first.note);
+    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, race->first.predictive };
+    struct rf_report_side first = {
+        race->addr, size < race->size ? size : race->size, race->first.note, thread, true, false
+    };
+    if (!rf_benign(race->addr, race->size) && !rf_ompt_internal(second.note) && !rf_ompt_internal(first.note))
+        rf_report_race(&second, &first);
+}
+
+void rf_online_tell(struct rf_self *self)
+{
+    struct listener *me = self->online;
+    struct rf_online_race races[RF_PENDING];
+    uint32_t count = self->races;
+    self->races = 0; /* a report may call the user, who may come here */
+    for (uint32_t i = 0; i < count; i++)
+        races[i] = me->races[i];
+    self->inside++; /* locks are taken: no handler of the program may come in between */
+    for (uint32_t i = 0; i < count; i++)
+        tell(self, &races[i]);
+    self->inside--;
+    if (self->pending_signals) /* one came meanwhile */
+        rf_signals_deliver();
+}
+
+/* ---- accesses ---- */
+
+static inline unsigned mask_of(uintptr_t addr, size_t length)
+{
+    return ((1u << length) - 1) << addr % RF_GRANULE;
+}
+
+static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    if (__builtin_expect(rf_benign_any, 0) && rf_benign(addr, size))
+        return;
+    struct listener *me = listener_of(self);
+    struct rf_online_access access = { .thread = me->index, .flags = flags };
+    struct rf_online_race race;
+    bool filtered = detector->repeats && !(flags & RF_A_ATOMIC), write = flags & RF_A_WRITE, locked = false;
+    unsigned turns = 0;
+    for (uintptr_t end_of = addr + size, length; addr < end_of; addr += length) {
+        length = RF_GRANULE - addr % RF_GRANULE;
+        if (length > end_of - addr)
+            length = end_of - addr;
+        unsigned mask = mask_of(addr, length);
+        if (filtered && rf_filter_has(&me->filter, addr, mask, write))
+            continue;
+        if (!access.note)
+            access.note = rf_moment_note_here(self, pc, flags, size);
+        if (!locked) {
+            rf_spin_lock(&lock);
+            locked = true;
+        }
+        if (detector->access(&access, addr, (unsigned)length, &race))
+            found(self, me, &access, &race);
+        if (filtered)
+            rf_filter_add(&me->filter, addr, mask, write);
+        if (++turns % AT_ONCE == 0) {
+            rf_spin_unlock(&lock);
+            locked = false;
+        }
+    }
+    if (locked)
+        rf_spin_unlock(&lock);
+}
+
+/* What the hooks jump to: most accesses repeat earlier ones. Whether the thread is inside, or ignores accesses, does not matter then. */
+static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
+{
+    struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(self && self->online, 1)) {
+        struct rf_filter *filter = &((struct listener *)self->online)->filter;
+        unsigned mask = mask_of(addr, what >> 56);
+        if (mask <= 0xff && rf_filter_has(filter, addr, mask, (what >> 48 & 0xff) == RF_WRITE + 1))
+            return;
+    }
+    rf_access(addr, what >> 56, (what >> 48 & 0xff) == RF_WRITE + 1 ? RF_A_WRITE : 0, pc);
+}
+
+/* ---- synchronisation ---- */
+
+static uint32_t index_for(struct rf_self *self, struct listener *me, enum rf_tap_who who)
+{
+    if (who == RF_TAP_SELF)
+        return me->index;
+    if (!me->companions[who])
+        me->companions[who] = new_index(self->number) + 1;
+    return me->companions[who] - 1;
+}
+
+static bool hands_on(enum rf_op op)
+{
+    return op != RF_ACQUIRE && op != RF_READ_ACQUIRE;
+}
+
+/* Atomics have the rules of signals: the key is the object's, whatever it is used as. */
+static enum rf_op as_signal(enum rf_op op)
+{
+    return op == RF_VOLATILE_READ ? RF_WAIT : op == RF_VOLATILE_WRITE ? RF_SIGNAL : op;
+}
+
+static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
+{
+    (void)pc;
+    struct listener *me = listener_of(self);
+    if (hands_on(op))
+        rf_filter_next(&me->filter);
+    rf_spin_lock(&lock);
+    if (op == RF_FORK || op == RF_JOIN)
+        key = index_of((uint32_t)key);
+    detector->sync(index_for(self, me, who), as_signal(op), key);
+    rf_spin_unlock(&lock);
+}
+
+/* ---- memory ---- */
+
+static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
+{
+    struct listener *me = listener_of(self);
+    unsigned flags = RF_A_WRITE | (op == RF_FREE ? RF_A_FREE : 0);
+    struct rf_online_access access = { .thread = me->index, .flags = flags };
+    struct rf_online_race race;
+    unsigned turns = 0;
+    rf_filter_forget(&me->filter, addr, size);
+    if (op == RF_FREE)
+        access.note = rf_moment_note_here(self, pc, flags, size);
+    rf_spin_lock(&lock);
+    for (uintptr_t at = addr, length; at < addr + size; at += length) {
+        length = RF_PAGE - at % RF_PAGE;
+        if (length > addr + size - at)
+            length = addr + size - at;
+        if (detector->memory(&access, op, at, (unsigned)length, &race))
+            found(self, me, &access, &race);
+        if (++turns % AT_ONCE == 0) {
+            rf_spin_unlock(&lock);
+            rf_spin_lock(&lock);
+        }
+    }
+    rf_spin_unlock(&lock);
+    if (op == RF_FREE)
+        hear_access(self, addr, size < AGAIN ? size : AGAIN, flags, pc);
+}
+
+static void hear_modules(void)
+{
+}
+
+/* ---- fork ---- */
+
+/* The child's thread knows what the others, who are not there any more, have done. */
+static void hear_fork_child(void)
+{
+    struct rf_self *self = rf_hot.self;
+    if (!self)
+        return;
+    struct listener *me = listener_of(self);
+    uint64_t key = rf_tap_new_key();
+    for (uint32_t i = 0; i < known.count; i++)
+        if (i != me->index)
+            detector->sync(i, RF_SIGNAL, key);
+    detector->sync(me->index, RF_WAIT, key);
+}
+
+static const struct rf_tap listening = { .alone = true,
+                                         .access = hear_access,
+                                         .sync = hear_sync,
+                                         .memory = hear_memory,
+                                         .end = end,
+                                         .modules = hear_modules,
+                                         .fork_child = hear_fork_child,
+                                         .hook = hook };
+
+/* ---- the beginning, and the end ---- */
+
+static bool same(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+void rf_online_begin(void)
+{
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        if (same(all[i]->name, rf_options.detector))
+            detector = all[i];
+    if (!detector)
+        return;
+    rf_memory_begin(&known.memory);
+    detector->begin(&settings);
+    rf_tap = &listening;
+}
+
+static void say_statistic(void *context, const char *name, uint64_t value)
+{
+    (void)context;
+    rf_say("%s: %llu", name, (unsigned long long)value);
+}
+
+void rf_online_statistics(void)
+{
+    if (!detector || !rf_options.stats)
+        return;
+    detector->statistics(say_statistic, NULL);
+    rf_say("bytes of the detector: %zu", detector->bytes());
+}
