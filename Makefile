@@ -37,11 +37,15 @@ TEST_LIBS := -lcmocka -ljansson
 ENGINE := core detect sync shadow sample trace report sites replay hardware
 LIB := $(B)/libredflag.a
 LIB_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(ENGINE:%=%/*.c) $(ENGINE:%=%/*/*.c)))
+# What a fleet shares is the command's: the library's users need no database.
+FLEET := $(B)/libfleet.a
+FLEET_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard fleet/*.c))
+FLEET_LIBS := -lsqlite3 -ljansson -ldl
 CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
 TEST_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) guest guest/* cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
+C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) fleet guest guest/* cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
 
 # What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
 RT := $(B)/lib/libredflag-rt.so.0
@@ -64,7 +68,7 @@ $(HEADER): include/redflag.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
-$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
+$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
@@ -93,14 +97,21 @@ $(LIB): $(LIB_OBJS)
 	$(if $(V),,@echo "  ar    $@")
 	$(Q)ar rcs $@ $^
 
-$(B)/redflag: $(CLI_OBJS) $(LIB)
-	$(if $(V),,@echo "  link  $@")
-	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(RF_LIBS)
+$(FLEET): $(FLEET_OBJS)
+	$(if $(V),,@echo "  ar    $@")
+	$(Q)rm -f $@
+	$(Q)ar rcs $@ $^
 
-$(UNIT): $(B)/tests/%: tests/unit/%.c $(TEST_OBJS) $(LIB) $(B)/flags
+$(B)/obj/fleet/postgres.o: RF_CFLAGS += $(shell pkg-config --cflags libpq 2>/dev/null)
+
+$(B)/redflag: $(CLI_OBJS) $(FLEET) $(LIB)
+	$(if $(V),,@echo "  link  $@")
+	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(RF_LIBS) $(FLEET_LIBS)
+
+$(UNIT): $(B)/tests/%: tests/unit/%.c $(TEST_OBJS) $(FLEET) $(LIB) $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  test  $@")
-	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(TEST_OBJS) $(LIB) $(RF_LIBS) $(TEST_LIBS)
+	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $< $(TEST_OBJS) $(FLEET) $(LIB) $(RF_LIBS) $(FLEET_LIBS) $(TEST_LIBS)
 
 $(FUZZERS): $(B)/fuzzers/%: tests/fuzz/%.c $(LIB) $(B)/flags
 	@mkdir -p $(@D)
@@ -219,4 +230,4 @@ clean:
 FORCE:
 .PHONY: FORCE soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

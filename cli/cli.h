@@ -23,6 +23,7 @@ int rf_cli_cxx(int argc, char **argv);
 int rf_cli_run(int argc, char **argv);
 int rf_cli_record(int argc, char **argv);
 int rf_cli_doctor(int argc, char **argv);
+int rf_cli_store(int argc, char **argv);
 int rf_cli_sites(int argc, char **argv);
 
 /* Do both name one file, by whatever path? Then opening the output would destroy the input. "-" is the standard one of each. */
