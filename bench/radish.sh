@@ -7,8 +7,8 @@
 #   B          the build that has libredflag.a (default build)
 #   PLOTS      directory for the plots (default doc)
 #   WORK       directory for the traces (default a temporary one; about 60 MB, 200 MB more for recordings)
-#   PROGRAMS   directory with pigz, pbzip2, zstd, xz and x264, built with `gcc -fsanitize=thread` (after `make bench`:
-#              build/bench/gcc): records them, and the kernels of bench/kernels, each on a small input
+#   PROGRAMS   directory with pigz, pbzip2, zstd, xz, x264, memcached and redis, built with `gcc -fsanitize=thread` (after
+#              `make bench`: build/bench/gcc): records them, and the kernels of bench/kernels, each on a small input
 #   GENERATED  "no" leaves out the tables of the generated traces
 set -eu
 cd "$(dirname "$0")/.."
@@ -140,6 +140,14 @@ record() {
     "$redflag" record -q -o "$work/$name.rft" -- "$@" >/dev/null
 }
 
+# serve NAME REQUESTS COMMAND...: a server, and what it does for these requests
+serve() {
+    name=$1 requests=$2
+    shift 2
+    say "record $name"
+    "$work/load" "${name%%-*}" "$requests" "$work/socket" "$redflag" record -q -o "$work/$name.rft" -- "$@" >/dev/null
+}
+
 # small NAME KERNEL SED: the kernel of the online benchmarks with numbers that make millions of events instead of billions
 small() {
     sed "$3" "bench/kernels/$2.c" >"$work/$1.c"
@@ -150,6 +158,7 @@ small() {
 # The inputs are those of the online benchmarks, only smaller: 5 to 20 million events.
 programs() {
     "${CC:-cc}" -O2 -o "$work/input" bench/runtime/input.c -lm
+    "${CC:-cc}" -std=c11 -D_GNU_SOURCE -O2 -o "$work/load" bench/runtime/load.c
     for bytes in 150000 300000 600000; do
         "$work/input" text $bytes >"$work/text-$bytes"
     done
@@ -159,12 +168,14 @@ programs() {
     record zstd "$1/zstd" -q -T2 -6 -B512KiB -c "$work/text-600000"
     record xz "$1/xz" -q -T2 -2 --block-size=64KiB -c -k "$work/text-150000"
     record x264 "$1/x264" --quiet --no-progress --threads 2 --preset veryfast --demuxer y4m -o /dev/null "$work/video-3"
+    serve memcached 40000 "$1/memcached" -u root -t 2 -U 0 -s "$work/socket" -m 64
+    serve redis 20000 "$1/redis" --port 0 --unixsocket "$work/socket" --save --loglevel warning
     small kernel-sort sort 's/N = [0-9]*/N = 300000/'
     small kernel-matmul matmul 's/N = [0-9]*, ROUNDS = [0-9]*/N = 160, ROUNDS = 1/'
     small kernel-hash hash 's/OPERATIONS = [0-9]*/OPERATIONS = 400000/'
     small kernel-queue queue 's/BLOCKS = [0-9]*/BLOCKS = 10000/'
     small kernel-tree tree 's/NODES = [0-9]*/NODES = 20000/'
-    for name in pigz pbzip2 zstd xz x264 kernel-sort kernel-matmul kernel-hash kernel-queue kernel-tree; do
+    for name in pigz pbzip2 zstd xz x264 memcached redis kernel-sort kernel-matmul kernel-hash kernel-queue kernel-tree; do
         recorded="$recorded $work/$name.rft"
     done
     # for length

@@ -37,18 +37,19 @@ static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t nu
 
 struct rf_line {
     union {
-        uint64_t sharers; /* last level: a bit for each core whose private caches hold it */
-        size_t below;     /* second level: where the last level has it */
+        uint64_t sharers;             /* data, last level: a bit for each core whose private caches hold it */
+        struct rf_metadata *metadata; /* metadata, all levels */
     };
-    struct rf_metadata *metadata;
-    uint8_t state; /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
+    uint32_t below; /* second level: where the last level has it */
+    uint8_t state;  /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
+    bool held;      /* metadata, last level: its core's private caches have it */
 };
 
 #define RF_NOWHERE SIZE_MAX
 
 struct rf_cache {
     uint64_t *keys; /* by set, then by way; so are the next two */
-    uint32_t *used; /* when */
+    uint32_t *used; /* when; 0: there is no line */
     struct rf_line *lines;
     uint32_t ways;
     uint64_t mask; /* of a set's number */
@@ -79,25 +80,35 @@ static inline void rf_cache_touch(struct rf_cache *cache, size_t place)
 {
     if (__builtin_expect(++cache->now == UINT32_MAX, 0)) {
         for (size_t i = 0; i < (cache->mask + 1) * cache->ways; i++)
-            cache->used[i] /= 2;
+            cache->used[i] = cache->used[i] / 2 + cache->used[i] % 2;
         cache->now /= 2;
     }
     cache->used[place] = cache->now;
 }
 
-/* The place for a new line: a free way, or that of the line which must go. `pinned` stays. */
+/* The place for a new line: a free way, or that of the line which must go. `pinned` stays. No branch depends on the times: nobody
+ * could foretell it. */
 static inline size_t rf_cache_place(const struct rf_cache *cache, uint64_t key, uint64_t pinned)
 {
-    size_t set = rf_cache_set(cache, key), oldest = RF_NOWHERE;
-    for (size_t at = set; at < set + cache->ways; at++) {
-        if (!cache->keys[at])
-            return at;
-        if (cache->keys[at] != pinned && (oldest == RF_NOWHERE || cache->used[at] < cache->used[oldest]))
-            oldest = at;
+    size_t set = rf_cache_set(cache, key);
+    const uint32_t *used = cache->used + set;
+    uint64_t oldest = UINT64_MAX; /* its time, and its way */
+    for (uint32_t way = 0; way < cache->ways; way++) {
+        uint64_t this = (uint64_t)used[way] << 32 | way;
+        oldest = this < oldest ? this : oldest;
     }
-    return oldest;
+    if (__builtin_expect(pinned && cache->keys[set + (uint32_t)oldest] == pinned, 0)) {
+        oldest = UINT64_MAX;
+        for (uint32_t way = 0; way < cache->ways; way++) {
+            uint64_t this = (uint64_t)used[way] << 32 | way;
+            if (this < oldest && cache->keys[set + way] != pinned)
+                oldest = this;
+        }
+    }
+    return set + (uint32_t)oldest;
 }
 
+/* `metadata`: NULL for data. */
 static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t key, enum rf_mesi state,
                                 struct rf_metadata *metadata)
 {
@@ -106,11 +117,17 @@ static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t k
     cache->lines[place] = (struct rf_line){ .metadata = metadata, .state = (uint8_t)state };
 }
 
+static inline void rf_cache_clear(struct rf_cache *cache, size_t place)
+{
+    cache->keys[place] = 0;
+    cache->used[place] = 0;
+}
+
 static inline void rf_cache_drop(struct rf_cache *cache, uint64_t key)
 {
     size_t place = rf_cache_find(cache, key);
     if (place != RF_NOWHERE)
-        cache->keys[place] = 0;
+        rf_cache_clear(cache, place);
 }
 
 #endif

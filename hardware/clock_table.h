@@ -28,8 +28,8 @@ static inline uint32_t rf_clock_for(struct rf_clock_table *table, uint64_t time,
     for (uint32_t clock = 1; clock < limit; clock++)
         if (table->times[clock] == time && (table->references[clock] || clock == table->current))
             return clock;
-    for (uint32_t tried = 1; tried < limit; tried++) {
-        uint32_t clock = 1 + (table->next + tried) % (limit - 1);
+    for (uint32_t tried = 1, clock = 1 + table->next; tried < limit; tried++) {
+        clock = clock + 1 < limit ? clock + 1 : 1;
         bool free = !table->references[clock] || !RF_HOLDS(broken, COUNT_REFERENCES);
         if (free && clock != table->current) {
             table->times[clock] = time;

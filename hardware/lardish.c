@@ -61,10 +61,8 @@ static void drain(struct rf_radish *radish, uint32_t core)
 static void forget(struct rf_radish *radish, const struct piece *piece)
 {
     struct rf_record *record = rf_software_record(radish, piece->number);
-    for (struct rf_history *history = record ? record->histories : NULL; history; history = history->next) {
-        memset(history->times + piece->byte, 0, piece->length * sizeof history->times[0]);
-        memset(history->times + radish->cells + piece->byte, 0, piece->length * sizeof history->times[0]);
-    }
+    for (struct rf_history *history = record ? record->histories : NULL; history; history = history->next)
+        rf_history_forget(history, radish->memory, radish->cells, piece->byte, piece->length);
 }
 
 /* 4. Everything that counts is in software. */
@@ -74,7 +72,8 @@ static void check_free(struct rf_radish *radish, uint32_t core, const struct pie
     const struct rf_record *record = rf_software_record(radish, piece->number);
     for (uint32_t i = 0; i < piece->length; i++)
         for (const struct rf_history *history = record ? record->histories : NULL; history; history = history->next) {
-            uint32_t read = history->times[piece->byte + i], write = history->times[radish->cells + piece->byte + i];
+            uint32_t read = rf_history_get(history, radish->cells, RF_READS, piece->byte + i);
+            uint32_t write = rf_history_get(history, radish->cells, RF_WRITES, piece->byte + i);
             uint32_t known = rf_clock_get(clock, history->slot);
             if (read > known || write > known)
                 radish->race(radish->race_context, piece->addr + i);
@@ -123,30 +122,28 @@ void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uin
  * the two may be one, and overlap. */
 static void copy_histories(struct rf_radish *radish, const struct piece *from, const struct piece *to, uint32_t length)
 {
-    uint32_t cells = radish->cells, times[2][RF_MAX_CELLS];
+    uint32_t cells = radish->cells, times[RF_KINDS][RF_MAX_CELLS];
     struct piece part = *to;
     part.length = length;
-    struct rf_record *source = from->frame ? rf_software_record(radish, from->number) : NULL;
-    if (source && source == rf_software_record(radish, to->number)) {
-        for (struct rf_history *history = source->histories; history; history = history->next)
-            for (uint32_t kind = 0; kind < 2; kind++)
-                memmove(history->times + kind * cells + to->byte, history->times + kind * cells + from->byte,
-                        length * sizeof times[0][0]);
+    if (!from->frame || !rf_software_record(radish, from->number)) {
+        forget(radish, &part);
         return;
     }
-    forget(radish, &part);
-    for (struct rf_history *history = source ? source->histories : NULL; history; history = history->next) {
-        bool any = false;
-        for (uint32_t kind = 0; kind < 2; kind++) {
-            memcpy(times[kind], history->times + kind * cells + from->byte, length * sizeof times[0][0]);
+    struct rf_record *target = rf_software_make(radish, to->number); /* before the source is looked up: that one may move */
+    struct rf_record *source = rf_software_record(radish, from->number);
+    if (source != target)
+        forget(radish, &part);
+    for (struct rf_history *history = source->histories; history; history = history->next) {
+        uint32_t any = 0;
+        for (uint32_t kind = 0; kind < RF_KINDS; kind++)
             for (uint32_t i = 0; i < length; i++)
-                any |= times[kind][i] != 0;
-        }
-        if (!any)
+                any |= times[kind][i] = rf_history_get(history, cells, (enum rf_kind)kind, from->byte + i);
+        if (!any && source != target)
             continue;
-        struct rf_history *target = rf_software_history(radish, rf_software_make(radish, to->number), history->slot);
-        for (uint32_t kind = 0; kind < 2; kind++)
-            memcpy(target->times + kind * cells + to->byte, times[kind], length * sizeof times[0][0]);
+        struct rf_history *copy = source == target ? history : rf_software_history(radish, target, history->slot);
+        for (uint32_t kind = 0; kind < RF_KINDS; kind++)
+            for (uint32_t i = 0; i < length; i++)
+                rf_history_set(copy, radish->memory, cells, (enum rf_kind)kind, to->byte + i, times[kind][i]);
     }
 }
 

@@ -1,25 +1,36 @@
 /* See hardware/machine.h. */
 #include "hardware/machine.h"
 
+#include "hardware/large.h"
 #include "hardware/rules.h"
 #include "trace/grow.h"
 
-static void cache_init(struct rf_cache *cache, uint64_t bytes, uint64_t ways, uint64_t line)
+/* The arrays of one cache, from `*at` on if there is memory; returns how many bytes they take. */
+static size_t cache_init(struct rf_cache *cache, char *at, uint64_t bytes, uint64_t ways, uint64_t line)
 {
-    size_t lines = (size_t)(bytes / line);
+    size_t lines = (size_t)(bytes / line), round = (lines + 15) & ~(size_t)15; /* each array begins at a line of the host's */
+    size_t keys = round * sizeof *cache->keys, used = round * sizeof *cache->used, all = keys + used + round * sizeof *cache->lines;
+    if (!at)
+        return all;
     cache->ways = (uint32_t)ways;
     cache->mask = bytes / (ways * line) - 1;
-    cache->keys = rf_zeroed(lines, sizeof *cache->keys);
-    cache->used = rf_zeroed(lines, sizeof *cache->used);
-    cache->lines = rf_zeroed(lines, sizeof *cache->lines);
-    cache->now = 0;
+    cache->keys = (uint64_t *)(void *)at;
+    cache->used = (uint32_t *)(void *)(at + keys);
+    cache->lines = (struct rf_line *)(void *)(at + keys + used);
+    return all;
 }
 
-static void cache_free(struct rf_cache *cache)
+/* All caches are one block: together they are worth large pages. */
+static size_t caches_init(struct rf_machine *machine, char *at)
 {
-    free(cache->keys);
-    free(cache->used);
-    free(cache->lines);
+    const struct rf_config *config = machine->config;
+    size_t done = 0;
+    for (uint32_t core = 0; core < config->cores; core++)
+        done += cache_init(&machine->l1[core], at ? at + done : NULL, config->l1_bytes, config->l1_ways, config->line_bytes);
+    for (uint32_t core = 0; core < config->cores; core++)
+        done += cache_init(&machine->l2[core], at ? at + done : NULL, config->l2_bytes, config->l2_ways, config->line_bytes);
+    done += cache_init(&machine->llc, at ? at + done : NULL, config->llc_bytes, config->llc_ways, config->line_bytes);
+    return done;
 }
 
 void rf_machine_init(struct rf_machine *machine, const struct rf_config *config, uint64_t broken)
@@ -28,25 +39,24 @@ void rf_machine_init(struct rf_machine *machine, const struct rf_config *config,
     machine->line_bits = (uint32_t)__builtin_ctzll(config->line_bytes);
     machine->l1 = rf_zeroed(config->cores, sizeof *machine->l1);
     machine->l2 = rf_zeroed(config->cores, sizeof *machine->l2);
-    for (uint32_t core = 0; core < config->cores; core++) {
-        cache_init(&machine->l1[core], config->l1_bytes, config->l1_ways, config->line_bytes);
-        cache_init(&machine->l2[core], config->l2_bytes, config->l2_ways, config->line_bytes);
-    }
-    cache_init(&machine->llc, config->llc_bytes, config->llc_ways, config->line_bytes);
+    machine->cache_bytes = caches_init(machine, NULL);
+    machine->caches = rf_large_take(machine->cache_bytes);
+    caches_init(machine, machine->caches);
 }
 
 void rf_machine_free(struct rf_machine *machine)
 {
-    for (uint32_t core = 0; core < machine->config->cores; core++) {
-        cache_free(&machine->l1[core]);
-        cache_free(&machine->l2[core]);
-    }
-    cache_free(&machine->llc);
+    rf_large_give(machine->caches, machine->cache_bytes);
     free(machine->l1);
     free(machine->l2);
 }
 
 /* ---- making room ---- */
+
+static uint32_t core_of(uint64_t key)
+{
+    return (uint32_t)(key >> (RF_KEY_LINE_BITS + RF_KEY_SLOT_BITS)) & 63;
+}
 
 static void drop_private(struct rf_machine *machine, uint64_t sharers, uint64_t key)
 {
@@ -55,6 +65,12 @@ static void drop_private(struct rf_machine *machine, uint64_t sharers, uint64_t 
         rf_cache_drop(&machine->l1[core], key);
         rf_cache_drop(&machine->l2[core], key);
     }
+}
+
+/* The cores whose private caches have a line of the last level. */
+static uint64_t holders(uint64_t key, const struct rf_line *line)
+{
+    return key & RF_KEY_METADATA ? (uint64_t)line->held << core_of(key) : line->sharers;
 }
 
 /* The last level is inclusive: what leaves it leaves all. */
@@ -66,9 +82,9 @@ static size_t room_in_llc(struct rf_machine *machine, uint64_t key)
     if (!victim)
         return place;
     struct rf_line line = llc->lines[place];
-    drop_private(machine, line.sharers, victim);
-    llc->keys[place] = 0;
-    if (line.metadata) {
+    drop_private(machine, holders(victim, &line), victim);
+    rf_cache_clear(llc, place);
+    if (victim & RF_KEY_METADATA) {
         machine->evicted(machine->context, line.metadata);
     } else {
         machine->traffic.data_evictions++;
@@ -83,21 +99,28 @@ static void fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, enu
     rf_cache_put(l1, rf_cache_place(l1, key, 0), key, state, metadata);
 }
 
-/* Into both private levels of a core. `place` is where the last level has it. */
-static void fill_private(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state, size_t place)
+/* Into both private levels of a core. `place` is where the last level has it; `metadata` is NULL for data. */
+static void fill_private(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state, size_t place,
+                         struct rf_metadata *metadata)
 {
     struct rf_cache *l2 = &machine->l2[core], *llc = &machine->llc;
-    struct rf_metadata *metadata = llc->lines[place].metadata;
     size_t at = rf_cache_place(l2, key, 0);
     uint64_t victim = l2->keys[at];
     if (victim) {
+        struct rf_line *left = &llc->lines[l2->lines[at].below];
         rf_cache_drop(&machine->l1[core], victim);
-        llc->lines[l2->lines[at].below].sharers &= ~(UINT64_C(1) << core);
+        if (victim & RF_KEY_METADATA)
+            left->held = false;
+        else
+            left->sharers &= ~(UINT64_C(1) << core);
     }
     rf_cache_put(l2, at, key, state, metadata);
-    l2->lines[at].below = place;
+    l2->lines[at].below = (uint32_t)place;
     fill_l1(machine, core, key, state, metadata);
-    llc->lines[place].sharers |= UINT64_C(1) << core;
+    if (metadata)
+        llc->lines[place].held = true;
+    else
+        llc->lines[place].sharers |= UINT64_C(1) << core;
     rf_cache_touch(llc, place);
 }
 
@@ -120,9 +143,9 @@ static bool take_from_others(struct rf_machine *machine, uint32_t core, uint64_t
     bool modified = false;
     for (uint64_t left = others; left; left &= left - 1) {
         uint32_t other = (uint32_t)__builtin_ctzll(left);
-        size_t at = rf_cache_find(&machine->l2[other], key);
-        modified |= machine->l2[other].lines[at].state == RF_MODIFIED;
-        if (!write && RF_HOLDS(machine->broken, SHARE))
+        struct rf_line *held = &machine->l2[other].lines[rf_cache_find(&machine->l2[other], key)];
+        modified |= held->state == RF_MODIFIED;
+        if (!write && held->state != RF_SHARED && RF_HOLDS(machine->broken, SHARE))
             set_state(machine, other, key, RF_SHARED);
     }
     if (modified)
@@ -174,7 +197,7 @@ static uint32_t miss(struct rf_machine *machine, uint32_t core, uint64_t key, bo
     enum rf_mesi state = write ? RF_MODIFIED : others ? RF_SHARED : RF_EXCLUSIVE;
     if (write)
         machine->llc.lines[place].state = RF_MODIFIED;
-    fill_private(machine, core, key, state, place);
+    fill_private(machine, core, key, state, place, NULL);
     machine->bus = true;
     if (state != RF_SHARED)
         alone(machine, core, key);
@@ -235,15 +258,16 @@ struct rf_metadata *rf_machine_metadata(struct rf_machine *machine, uint32_t cor
     *cycles += (uint32_t)config->llc_cycles; /* also to find out that it is not there */
     if (at == RF_NOWHERE)
         return NULL;
-    fill_private(machine, core, key, RF_EXCLUSIVE, at);
-    return machine->llc.lines[at].metadata;
+    struct rf_metadata *metadata = machine->llc.lines[at].metadata;
+    fill_private(machine, core, key, RF_EXCLUSIVE, at, metadata);
+    return metadata;
 }
 
 void rf_machine_insert(struct rf_machine *machine, uint32_t core, uint64_t key, struct rf_metadata *metadata)
 {
     size_t place = room_in_llc(machine, key);
     rf_cache_put(&machine->llc, place, key, RF_EXCLUSIVE, metadata);
-    fill_private(machine, core, key, RF_EXCLUSIVE, place);
+    fill_private(machine, core, key, RF_EXCLUSIVE, place, metadata);
     machine->traffic.metadata_fills++;
 }
 
@@ -252,9 +276,9 @@ uint32_t rf_machine_remove(struct rf_machine *machine, uint64_t key)
     size_t place = rf_cache_find(&machine->llc, key);
     if (place == RF_NOWHERE)
         return 0;
-    uint64_t sharers = machine->llc.lines[place].sharers;
+    uint64_t sharers = holders(key, &machine->llc.lines[place]);
     drop_private(machine, sharers, key);
-    machine->llc.keys[place] = 0;
+    rf_cache_clear(&machine->llc, place);
     return (uint32_t)(sharers ? machine->config->l2_cycles : machine->config->llc_cycles);
 }
 

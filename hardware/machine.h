@@ -34,6 +34,8 @@ struct rf_machine {
     const struct rf_config *config;
     uint64_t broken; /* rules, for tests */
     struct rf_cache *l1, *l2, llc;
+    void *caches; /* the arrays of all of them */
+    size_t cache_bytes;
     uint32_t line_bits;
     uint64_t pinned; /* a key that the last level keeps */
     bool bus;        /* the last access went over the bus */

@@ -34,7 +34,7 @@
 #define RF_HARDWARE_RADISH_H
 
 #include "core/order.h"
-#include "hardware/clock_table.h"
+#include "hardware/clock_users.h"
 #include "hardware/machine.h"
 #include "hardware/pages.h"
 #include "hardware/software.h"
@@ -62,6 +62,7 @@ struct rf_metadata {
     uint32_t slot, core, generation;
     uint32_t place; /* in its context's list */
     bool compact;
+    uint64_t used; /* a bit for each clock but 0 that some cell has, or had */
     _Alignas(8) uint8_t cells[]; /* clocks of reads, clocks of writes, permissions, statuses; and 8 bytes to read beyond */
 };
 
@@ -69,8 +70,8 @@ struct rf_metadata {
 struct rf_context {
     struct rf_clock_table clocks;
     struct rf_metadata **lines;
-    uint64_t *used; /* for each line, a bit for each clock that some cell of it has, or had */
-    uint32_t count, cap, used_cap;
+    uint32_t count, cap;
+    struct rf_users users; /* which of the lines have which clock */
 };
 
 struct rf_radish_core {
@@ -133,6 +134,18 @@ void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint
 
 /* ---- for the files of this room, and for tests ---- */
 
+/* lines.c */
+struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot);
+void rf_line_uses(struct rf_context *context, struct rf_metadata *line, uint32_t clock);
+/* A line for what the core's thread does; and into the lists, once it is in a cache. */
+struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t key, uint64_t number);
+void rf_line_link(struct rf_radish *radish, struct rf_metadata *line);
+/* The machine's `evicted`. */
+void rf_line_evicted(void *radish, struct rf_metadata *line);
+void rf_flush_slot(struct rf_radish *radish, uint32_t slot);
+/* Frees clocks of the core's thread. */
+void rf_roll_over(struct rf_radish *radish, uint32_t core);
+
 static inline uint8_t *rf_reads(const struct rf_radish *radish, struct rf_metadata *line)
 {
     (void)radish;
@@ -176,8 +189,65 @@ static inline void rf_charge(struct rf_radish *radish, uint32_t core, uint64_t c
     radish->times[core] += cycles;
 }
 
+/* Up to eight cells in a word. There is room to read beyond the last ones. */
+#define RF_EACH_CELL UINT64_C(0x0101010101010101)
+
+static inline uint64_t rf_cells_mask(uint32_t count)
+{
+    return UINT64_MAX >> (64 - 8 * count);
+}
+
+static inline uint64_t rf_some_cells(const uint8_t *cells, uint32_t count)
+{
+    uint64_t word;
+    memcpy(&word, cells, sizeof word);
+    return word & rf_cells_mask(count);
+}
+
+/* They are all alike, as the cells of one variable nearly always are. */
+static inline bool rf_even(const uint8_t *cells, uint32_t count)
+{
+    return !((rf_some_cells(cells, count) ^ RF_EACH_CELL * *cells) & rf_cells_mask(count));
+}
+
+static inline struct rf_context *rf_context_of(struct rf_radish *radish, uint32_t slot)
+{
+    struct rf_context *context = slot < radish->context_cap ? radish->contexts[slot] : NULL;
+    return __builtin_expect(context != NULL, 1) ? context : rf_context_make(radish, slot);
+}
+
 /* Changes a cell's clock, and what the clock table counts. */
-void rf_set_clock(struct rf_radish *radish, struct rf_metadata *line, uint8_t *cell, uint32_t clock);
+static inline void rf_set_clock(struct rf_context *context, struct rf_metadata *line, uint8_t *cell, uint32_t clock)
+{
+    if (*cell == clock)
+        return;
+    context->clocks.references[*cell]--;
+    context->clocks.references[clock]++; /* of clock 0 nobody asks */
+    if (!((line->used | 1) >> clock & 1))
+        rf_line_uses(context, line, clock);
+    *cell = (uint8_t)clock;
+}
+
+/* The same for up to eight. */
+static inline void rf_set_clocks(struct rf_context *context, struct rf_metadata *line, uint8_t *cells, uint32_t count,
+                                 uint32_t clock)
+{
+    uint32_t old = *cells;
+    if (!rf_even(cells, count)) {
+        for (uint32_t i = 0; i < count; i++)
+            rf_set_clock(context, line, &cells[i], clock);
+        return;
+    }
+    if (old == clock)
+        return;
+    context->clocks.references[old] -= count;
+    context->clocks.references[clock] += count;
+    if (!((line->used | 1) >> clock & 1))
+        rf_line_uses(context, line, clock);
+    for (uint32_t i = 0; i < count; i++)
+        cells[i] = (uint8_t)clock;
+}
+
 /* Takes a line out of the caches; its clocks go to the software layer's buffer, or, not persisted, are lost. */
 void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool persist);
 /* Reports the bytes of a cell of the line that the access is to. */

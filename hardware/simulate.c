@@ -1,23 +1,13 @@
 /* See hardware/simulate.h. */
 #include "hardware/simulate.h"
 
+#include "hardware/large.h"
 #include "trace/grow.h"
 
 /* When an object was handed over last: by whoever releases it, and by those who read under it. */
 struct object {
     uint64_t released[RF_MACHINES], readers[RF_MACHINES];
 };
-
-static void *take_piece(size_t bytes)
-{
-    return rf_zeroed(bytes, 1);
-}
-
-static void give_piece(void *piece, size_t bytes)
-{
-    (void)bytes;
-    free(piece);
-}
 
 /* ---- races ---- */
 
@@ -401,7 +391,7 @@ void rf_simulation_init(struct rf_simulation *s, const struct rf_config *config,
 {
     memset(s, 0, sizeof *s);
     rf_config_copy(&s->config, config);
-    s->memory = (struct rf_memory){ .pieces = take_piece, .give_back = give_piece };
+    s->memory = (struct rf_memory){ .pieces = rf_large_take, .give_back = rf_large_give };
     s->options = (struct rf_options){ .rate = -1 };
     s->engine = (struct rf_engine){ .memory = &s->memory, .options = &s->options };
     rf_order_init(&s->order, &s->engine);

@@ -7,7 +7,8 @@
 
 struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number)
 {
-    return number < radish->software.record_cap ? radish->software.records[number] : NULL;
+    const struct rf_software *software = &radish->software;
+    return number < software->record_cap && software->records[number].made ? &software->records[number] : NULL;
 }
 
 struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number)
@@ -15,21 +16,27 @@ struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number)
     struct rf_software *software = &radish->software;
     software->records =
         rf_grow(radish->memory, software->records, &software->record_cap, (size_t)number + 1, sizeof *software->records);
-    if (!software->records[number]) {
-        software->records[number] = rf_alloc(radish->memory, sizeof **software->records);
-        software->records[number]->place = software->places++;
+    struct rf_record *record = &software->records[number];
+    if (!record->made) {
+        record->made = 1;
+        record->place = software->places++ & (UINT64_MAX >> 2);
     }
-    return software->records[number];
+    return record;
 }
 
-struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot)
+static struct rf_history *find_history(const struct rf_record *record, uint32_t slot)
 {
     struct rf_history *history = record->histories;
     while (history && history->slot != slot)
         history = history->next;
+    return history;
+}
+
+struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot)
+{
+    struct rf_history *history = find_history(record, slot);
     if (!history) {
-        history = rf_alloc(radish->memory, sizeof *history + 2 * radish->cells * sizeof history->times[0]);
-        history->slot = slot;
+        history = rf_history_new(radish->memory, radish->cells, slot);
         history->next = record->histories;
         record->histories = history;
     }
@@ -88,19 +95,43 @@ void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object
 
 /* ---- evictions ---- */
 
-void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line)
+static uint8_t *evicted_cells(struct rf_evicted *evicted)
+{
+    return (uint8_t *)(evicted->times + __builtin_popcountll(evicted->clocks));
+}
+
+static uint32_t evicted_time(const struct rf_evicted *evicted, uint8_t clock)
+{
+    return clock ? evicted->times[__builtin_popcountll(evicted->clocks & ((UINT64_C(1) << clock) - 1))] : 0;
+}
+
+/* The bits of the clocks in eight cells. */
+static uint64_t clocks_in(const uint8_t *cells)
+{
+    uint64_t found = UINT64_C(1) << *cells;
+    for (uint32_t i = 1; i < 8 && !rf_even(cells, 8); i++)
+        found |= UINT64_C(1) << cells[i];
+    return found;
+}
+
+void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *line, const uint8_t *clocks)
 {
     struct rf_software *software = &radish->software;
-    uint32_t cells = radish->cells;
-    struct rf_evicted *evicted = rf_alloc(radish->memory, sizeof *evicted + 3 * cells * sizeof evicted->times[0]);
-    evicted->number = line->number;
-    evicted->slot = line->slot;
-    evicted->compact = line->compact;
-    for (uint32_t cell = 0; cell < cells; cell++) {
-        evicted->times[cell] = (uint32_t)rf_time_of(radish, line, rf_reads(radish, line)[cell]);
-        evicted->times[cells + cell] = (uint32_t)rf_time_of(radish, line, rf_writes(radish, line)[cell]);
-        evicted->times[2 * cells + cell] = rf_statuses(radish, line)[cell];
-    }
+    const struct rf_clock_table *table = &radish->contexts[line->slot]->clocks;
+    uint32_t cells = radish->cells, count = 0;
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < 2 * cells; i += 8)
+        found |= clocks_in(clocks + i);
+    found &= ~UINT64_C(1);
+    size_t bytes = sizeof(struct rf_evicted) + (size_t)__builtin_popcountll(found) * sizeof(uint32_t) + 3 * (size_t)cells + 8;
+    struct rf_evicted *evicted = rf_alloc(radish->memory, bytes);
+    *evicted = (struct rf_evicted){
+        .number = line->number, .clocks = found, .slot = line->slot, .bytes = (uint32_t)bytes, .compact = line->compact
+    };
+    for (uint64_t left = found; left; left &= left - 1)
+        evicted->times[count++] = (uint32_t)table->times[__builtin_ctzll(left)];
+    memcpy(evicted_cells(evicted), clocks, 2 * (size_t)cells);
+    memcpy(evicted_cells(evicted) + 2 * cells, line->cells + 3 * cells, cells);
     if (software->last)
         software->last->next = evicted;
     else
@@ -109,44 +140,81 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line)
     software->waiting++;
 }
 
-static void store(struct rf_radish *radish, uint32_t *place, uint32_t time)
+/* Times of one byte of an evicted line, or of all bytes of a granule that is alike; and its status. */
+struct arrival {
+    uint32_t read, write;
+    uint8_t status;
+};
+
+static bool replaces(const struct rf_radish *radish, uint32_t time, uint32_t old)
 {
-    if (time > *place || (time && !RF_HOLDS(radish->broken, PERSIST_NEWEST)))
-        *place = time;
+    return time > old || (time && !RF_HOLDS(radish->broken, PERSIST_NEWEST));
 }
 
-/* One byte of an evicted line. What its status says to be superseded goes first (radish.h, 3.): Table 3.1, last row. */
+/* What the status says to be superseded goes first (radish.h, 3.): Table 3.1, last row. */
 static void store_byte(struct rf_radish *radish, struct rf_record *record, struct rf_history *own, uint32_t byte,
-                       const struct rf_evicted *evicted, uint32_t cell)
+                       const struct arrival *new)
 {
-    uint32_t cells = radish->cells, read = evicted->times[cell], write = evicted->times[cells + cell];
-    uint32_t status = evicted->times[2 * cells + cell];
-    if (!read && !write)
+    uint32_t cells = radish->cells;
+    if (!new->read && !new->write)
         return;
     for (struct rf_history *history = record->histories; history && RF_HOLDS(radish->broken, PERSIST_SUPERSEDES);
          history = history->next) {
-        if (status & RF_ALL_LAST_READS)
-            history->times[byte] = 0;
-        if (status & RF_LAST_WRITE)
-            history->times[cells + byte] = 0;
+        if (new->status & RF_ALL_LAST_READS)
+            rf_history_set(history, radish->memory, cells, RF_READS, byte, 0);
+        if (new->status & RF_LAST_WRITE)
+            rf_history_set(history, radish->memory, cells, RF_WRITES, byte, 0);
     }
-    if (RF_HOLDS(radish->broken, PERSIST_READ))
-        store(radish, &own->times[byte], read);
-    if (RF_HOLDS(radish->broken, PERSIST_WRITE))
-        store(radish, &own->times[cells + byte], write);
+    if (RF_HOLDS(radish->broken, PERSIST_READ) && replaces(radish, new->read, rf_history_get(own, cells, RF_READS, byte)))
+        rf_history_set(own, radish->memory, cells, RF_READS, byte, new->read);
+    if (RF_HOLDS(radish->broken, PERSIST_WRITE) && replaces(radish, new->write, rf_history_get(own, cells, RF_WRITES, byte)))
+        rf_history_set(own, radish->memory, cells, RF_WRITES, byte, new->write);
+}
+
+/* The same for eight bytes at once; the thread's own history of them is even. */
+static void store_granule(struct rf_radish *radish, struct rf_record *record, struct rf_history *own, uint32_t granule,
+                          const struct arrival *new)
+{
+    uint32_t cells = radish->cells, *read = &own->times[granule], *write = &own->times[cells / 8 + granule];
+    if (!new->read && !new->write)
+        return;
+    for (struct rf_history *history = record->histories; history && RF_HOLDS(radish->broken, PERSIST_SUPERSEDES);
+         history = history->next) {
+        if (new->status & RF_ALL_LAST_READS)
+            rf_history_set_all(history, cells, RF_READS, granule, 0);
+        if (new->status & RF_LAST_WRITE)
+            rf_history_set_all(history, cells, RF_WRITES, granule, 0);
+    }
+    if (RF_HOLDS(radish->broken, PERSIST_READ) && replaces(radish, new->read, *read))
+        *read = new->read;
+    if (RF_HOLDS(radish->broken, PERSIST_WRITE) && replaces(radish, new->write, *write))
+        *write = new->write;
 }
 
 /* The bytes of a compact line are in two records, two bytes a cell. */
-static void store_line(struct rf_radish *radish, const struct rf_evicted *evicted)
+static void store_line(struct rf_radish *radish, struct rf_evicted *evicted)
 {
-    uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1;
+    uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1, count = 8 / halves;
+    const uint8_t *reads = evicted_cells(evicted), *writes = reads + cells, *statuses = writes + cells;
     for (uint32_t half = 0; half < halves; half++) {
         struct rf_record *record = rf_software_make(radish, evicted->number + half);
         struct rf_history *own = rf_software_history(radish, record, evicted->slot);
-        for (uint32_t byte = 0; byte < cells; byte++)
-            store_byte(radish, record, own, byte, evicted, (half * cells + byte) / halves);
+        for (uint32_t granule = 0; granule < cells / 8; granule++) {
+            uint32_t first = half * cells / 2 + granule * count;
+            bool even = rf_even(reads + first, count) && rf_even(writes + first, count) && rf_even(statuses + first, count) &&
+                        rf_history_even(own, granule);
+            for (uint32_t byte = 0; byte < 8; byte++) {
+                uint32_t cell = first + byte / halves;
+                struct arrival new = { evicted_time(evicted, reads[cell]), evicted_time(evicted, writes[cell]), statuses[cell] };
+                if (even) {
+                    store_granule(radish, record, own, granule, &new);
+                    break;
+                }
+                store_byte(radish, record, own, granule * 8 + byte, &new);
+            }
+        }
         if (!rf_lines_of(radish, evicted->number))
-            record->cached = false;
+            record->cached = 0;
     }
 }
 
@@ -154,17 +222,17 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
 {
     struct rf_software *software = &radish->software;
     struct rf_evicted *evicted = software->first;
-    uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1;
+    uint32_t halves = evicted->compact ? 2 : 1;
     software->first = evicted->next;
     if (!software->first)
         software->last = NULL;
     software->waiting--;
     software->evicted_lines++;
     store_line(radish, evicted);
-    spend(radish, runner, cells * radish->config->entry_cycles);
+    spend(radish, runner, radish->cells * radish->config->entry_cycles);
     for (uint32_t half = 0; half < halves; half++)
         rf_software_touch(radish, runner, evicted->number + half, evicted->slot, true);
-    rf_free(radish->memory, evicted, sizeof *evicted + 3 * cells * sizeof evicted->times[0]);
+    rf_free(radish->memory, evicted, evicted->bytes);
 }
 
 /* The handler's own accesses may evict metadata; but they bring in none, so this ends. */
@@ -186,8 +254,8 @@ struct view {
     uint32_t core;
     struct rf_record *records[2];
     struct rf_history *owns[2]; /* the thread's in them; NULL: none */
-    /* the cell */
-    uint32_t cell, byte; /* byte: in the histories */
+    /* the cell, and those after it that are like it */
+    uint32_t cell, count, byte; /* byte: in the histories */
     struct rf_record *record;
     struct rf_history *mine;
     uint8_t status;
@@ -196,23 +264,39 @@ struct view {
 static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_metadata *own)
 {
     struct view v = { .radish = radish, .first = rf_lines_of(radish, own->number), .own = own, .core = core };
-    for (uint32_t half = 0; half < (own->compact ? 2 : 1); half++) {
+    for (uint32_t half = own->compact ? 2 : 1; half--;) { /* the later one first: the other stays where it is */
         v.records[half] = rf_software_make(radish, own->number + half);
-        v.owns[half] = v.records[half]->histories;
-        while (v.owns[half] && v.owns[half]->slot != own->slot)
-            v.owns[half] = v.owns[half]->next;
+        v.owns[half] = find_history(v.records[half], own->slot);
     }
     return v;
 }
 
-static void view_cell(struct view *v, uint32_t cell)
+/* `count` cells, in one granule. */
+static void view_cells(struct view *v, uint32_t cell, uint32_t count)
 {
     uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= v->radish->cells;
     v->cell = cell;
+    v->count = count;
     v->byte = byte - half * v->radish->cells;
     v->record = v->records[half];
     v->mine = v->owns[half];
     v->status = rf_statuses(v->radish, v->own)[cell];
+}
+
+/* These cells, in one granule, have one history in hardware and in software: what is found for the first holds for all. */
+static bool view_is_even(const struct view *v, uint32_t cell, uint32_t count)
+{
+    const struct rf_radish *radish = v->radish;
+    uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= radish->cells;
+    if (!rf_even(rf_statuses(radish, v->own) + cell, count))
+        return false;
+    for (struct rf_metadata *line = v->first; line; line = line->next)
+        if (!rf_even(rf_reads(radish, line) + cell, count) || !rf_even(rf_writes(radish, line) + cell, count))
+            return false;
+    for (const struct rf_history *history = v->records[half]->histories; history; history = history->next)
+        if (!rf_history_even(history, (byte - half * radish->cells) / 8))
+            return false;
+    return true;
 }
 
 /* C_t(slot): the whole vector clock, which software merges from its own and the core's. */
@@ -225,6 +309,11 @@ static uint64_t known_time(const struct rf_radish *radish, uint32_t core, uint32
         return UINT64_MAX;
     }
     return rf_clock_get(&radish->cores[core].thread->clock, slot);
+}
+
+static uint32_t time_in(const struct view *v, const struct rf_history *history, bool writes)
+{
+    return rf_history_get(history, v->radish->cells, writes ? RF_WRITES : RF_READS, v->byte);
 }
 
 /* Some read, or some write, does not happen before now. Hardware hands over the clocks of threads that run. */
@@ -242,7 +331,7 @@ static bool late(const struct view *v, bool writes)
     if (writes ? !RF_HOLDS(radish->broken, SOFTWARE_CHECKS_WRITES) : !RF_HOLDS(radish->broken, SOFTWARE_CHECKS_READS))
         return false;
     for (struct rf_history *history = v->record->histories; history; history = history->next)
-        if (history->times[v->byte + (writes ? radish->cells : 0)] > known_time(radish, v->core, history->slot))
+        if (time_in(v, history, writes) > known_time(radish, v->core, history->slot))
             return true;
     return false;
 }
@@ -252,12 +341,12 @@ static void import(const struct view *v, bool writes)
 {
     struct rf_radish *radish = v->radish;
     uint8_t *clock = (writes ? rf_writes(radish, v->own) : rf_reads(radish, v->own)) + v->cell;
-    struct rf_clock_table *table = &radish->contexts[v->own->slot]->clocks;
-    uint32_t time = v->mine ? v->mine->times[v->byte + (writes ? radish->cells : 0)] : 0;
+    struct rf_context *context = radish->contexts[v->own->slot];
+    uint32_t time = v->mine ? time_in(v, v->mine, writes) : 0;
     if (time && time > rf_time_of(radish, v->own, *clock) && RF_HOLDS(radish->broken, IMPORT)) {
-        uint32_t new = rf_clock_for(table, time, radish->clock_limit, radish->broken);
+        uint32_t new = rf_clock_for(&context->clocks, time, radish->clock_limit, radish->broken);
         if (new)
-            rf_set_clock(radish, v->own, clock, new);
+            rf_set_clocks(context, v->own, clock, v->count, new);
     }
 }
 
@@ -268,7 +357,7 @@ static bool in_hardware(const struct view *v, bool writes)
     if (!(writes ? RF_HOLDS(radish->broken, UPGRADE_WRITE) : RF_HOLDS(radish->broken, UPGRADE_READS)))
         return true;
     for (struct rf_history *history = v->record->histories; history; history = history->next) {
-        uint32_t time = history->times[v->byte + (writes ? radish->cells : 0)];
+        uint32_t time = time_in(v, history, writes);
         bool found = !time || (!RF_HOLDS(radish->broken, IMPORT) && history->slot == v->own->slot);
         for (struct rf_metadata *line = v->first; line && !found; line = line->next) {
             uint8_t clock = (writes ? rf_writes(radish, line) : rf_reads(radish, line))[v->cell];
@@ -290,9 +379,9 @@ static bool history_is_own(const struct view *v)
     return true;
 }
 
-/* One cell of the line that the handler fills: clocks, status and permission (3.2.4.1 and 3.2.5). Once it has the status
+/* A cell of the line that the handler fills, and those like it: clocks, status and permission (3.2.4.1 and 3.2.5). Once it has the status
  * Everything, software has nothing that counts: so `history_is_own` need not look there. */
-static void fill_cell(struct view *v)
+static void fill_cells(struct view *v)
 {
     struct rf_radish *radish = v->radish;
     uint8_t status = v->status;
@@ -307,58 +396,38 @@ static void fill_cell(struct view *v)
     if (in_hardware(v, true))
         status |= RF_LAST_WRITE;
     for (struct rf_metadata *line = v->first; line; line = line->next)
-        rf_statuses(radish, line)[v->cell] = status;
+        memset(rf_statuses(radish, line) + v->cell, status, v->count);
     bool own = (status == RF_EVERYTHING || !RF_HOLDS(radish->broken, SOFTWARE_PERMISSION)) && history_is_own(v);
-    rf_permissions(radish, v->own)[v->cell] = late_write  ? RF_PERMIT_NONE
-                                              : own       ? RF_PERMIT_WRITE
-                                              : late_read ? RF_PERMIT_READ
-                                                          : RF_PERMIT_ORDERED;
+    enum rf_permission permission = late_write  ? RF_PERMIT_NONE
+                                    : own       ? RF_PERMIT_WRITE
+                                    : late_read ? RF_PERMIT_READ
+                                                : RF_PERMIT_ORDERED;
+    memset(rf_permissions(radish, v->own) + v->cell, (int)permission, v->count);
 }
 
-/* Nearly always the bytes of a variable have one history. Then what was found for one cell holds for the next. */
-static bool like_the_cell_before(const struct view *v, const struct rf_record *record_before)
-{
-    struct rf_radish *radish = v->radish;
-    uint32_t cell = v->cell, byte = v->byte, step = v->own->compact ? 2 : 1;
-    if (byte < step || v->record != record_before)
-        return false;
-    for (struct rf_metadata *line = v->first; line; line = line->next) {
-        const uint8_t *reads = rf_reads(radish, line) + cell, *writes = rf_writes(radish, line) + cell;
-        if (line != v->own && (reads[0] != reads[-1] || writes[0] != writes[-1]))
-            return false;
-    }
-    for (struct rf_history *history = v->record->histories; history; history = history->next) {
-        const uint32_t *reads = history->times + byte, *writes = reads + radish->cells;
-        if (reads[0] != *(reads - step) || writes[0] != *(writes - step))
-            return false;
-    }
-    return true;
-}
-
-/* All cells of the line. `was`: the own clocks and the status of the cell before, as they were found. */
+/* All cells of the line, by granules. */
 static void fill_line(struct view *v)
 {
-    struct rf_radish *radish = v->radish;
-    uint8_t *reads = rf_reads(radish, v->own), *writes = rf_writes(radish, v->own);
-    struct {
-        uint8_t read, write, status;
-    } was = { 0, 0, 0 }, is;
-    struct rf_record *record = NULL;
-    for (uint32_t cell = 0; cell < radish->cells; cell++, was = is) {
-        view_cell(v, cell);
-        is.read = reads[cell];
-        is.write = writes[cell];
-        is.status = v->status;
-        if (is.read == was.read && is.write == was.write && is.status == was.status && like_the_cell_before(v, record)) {
-            rf_set_clock(radish, v->own, &reads[cell], reads[cell - 1]);
-            rf_set_clock(radish, v->own, &writes[cell], writes[cell - 1]);
-            rf_permissions(radish, v->own)[cell] = rf_permissions(radish, v->own)[cell - 1];
-            for (struct rf_metadata *line = v->first; line; line = line->next)
-                rf_statuses(radish, line)[cell] = rf_statuses(radish, line)[cell - 1];
-        } else {
-            fill_cell(v);
+    uint32_t granule = v->own->compact ? 4 : 8;
+    for (uint32_t cell = 0; cell < v->radish->cells; cell += granule) {
+        uint32_t count = view_is_even(v, cell, granule) ? granule : 1;
+        for (uint32_t i = cell; i < cell + granule; i += count) {
+            view_cells(v, i, count);
+            fill_cells(v);
         }
-        record = v->record;
+    }
+}
+
+/* Reports the races of an access with what is known of its cells. */
+static void check_cells(struct view *v, uint32_t cell, uint32_t count, const struct rf_access *access)
+{
+    uint32_t step = view_is_even(v, cell, count) ? count : 1;
+    for (uint32_t i = cell; i < cell + count; i += step) {
+        view_cells(v, i, step);
+        if (!late(v, true) && !(access->write && late(v, false)))
+            continue;
+        for (uint32_t j = i; j < i + step; j++)
+            rf_report_cell(v->radish, v->own, j, access);
     }
 }
 
@@ -398,19 +467,15 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
 
     struct view v = view_of(radish, core, own);
     uint64_t clocks = 0;
-    for (uint32_t i = cell; i < cell + count; i++) {
-        view_cell(&v, i);
-        if (late(&v, true) || (access->write && late(&v, false)))
-            rf_report_cell(radish, own, i, access);
-    }
-    if (is_untouched(&v, halves)) { /* what the loop below comes to */
+    check_cells(&v, cell, count, access);
+    if (is_untouched(&v, halves)) { /* what filling comes to */
         memset(rf_statuses(radish, own), RF_EVERYTHING, radish->cells);
         memset(rf_permissions(radish, own), RF_PERMIT_WRITE, radish->cells);
     } else {
         fill_line(&v);
     }
     for (uint32_t half = 0; half < halves; half++) {
-        v.records[half]->cached = true;
+        v.records[half]->cached = 1;
         for (struct rf_history *history = v.records[half]->histories; history; history = history->next)
             clocks += radish->cells / halves;
     }

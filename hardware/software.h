@@ -16,37 +16,31 @@
 #ifndef RF_HARDWARE_SOFTWARE_H
 #define RF_HARDWARE_SOFTWARE_H
 
-#include <stdbool.h>
-
-#include "core/memory.h"
+#include "hardware/history.h"
 
 struct rf_radish;
 struct rf_metadata;
 struct rf_access;
 
-/* What one slot did to the bytes of one metadata line (not compact). */
-struct rf_history {
-    struct rf_history *next;
-    uint32_t slot;
-    uint32_t times[]; /* of the reads of each byte, then of the writes */
-};
-
+/* What is known of one metadata line. */
 struct rf_record {
     struct rf_history *histories;
-    uint64_t place; /* in the software layer's memory */
-    bool cached;
+    uint64_t place : 62; /* in the software layer's memory */
+    uint64_t made : 1;   /* there is one */
+    uint64_t cached : 1;
 };
 
 struct rf_evicted {
     struct rf_evicted *next;
     uint64_t number;
-    uint32_t slot;
+    uint64_t clocks; /* a bit for each that is there */
+    uint32_t slot, bytes;
     bool compact;
-    uint32_t times[]; /* of the reads and the writes of each cell, then its status */
+    uint32_t times[]; /* of each clock that is there, in order; then, in bytes, clocks of reads and of writes, and statuses */
 };
 
 struct rf_software {
-    struct rf_record **records; /* by number */
+    struct rf_record *records; /* by number */
     uint32_t record_cap;
     struct rf_evicted *first, *last;
     uint32_t waiting;
@@ -57,15 +51,15 @@ struct rf_software {
 /* Its physical memory begins at this line; nothing there has metadata. */
 #define RF_SOFTWARE_LINES (UINT64_C(1) << 34)
 
-/* From hardware: a line with clocks has left the caches. */
-void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line);
+/* From hardware: these clocks of a line, of its reads and then of its writes, have left the caches. */
+void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *line, const uint8_t *clocks);
 /* The eviction handler, until no line waits. `core` is the one that waits for it. */
 void rf_software_drain(struct rf_radish *radish, uint32_t core);
 /* The check handler: reports races of cells [cell, cell + count), and fills the whole line. The caller records the access. */
 void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell, uint32_t count,
                        const struct rf_access *access);
 
-/* The record of a number; NULL if there is none. */
+/* The record of a number; NULL if there is none. It stays where it is until another one is made. */
 struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number);
 /* The same, made; and a slot's history in it. */
 struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number);

@@ -142,7 +142,8 @@ int main(int argc, char **argv)
     if (wait4(server, &status, 0, &usage) < 0)
         fail("wait4");
     clock_gettime(CLOCK_MONOTONIC, &end);
-    if (!(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 66)) &&
+    int code = WEXITSTATUS(status); /* a recorder's is 128 and the signal's number, if the signal ended the server */
+    if (!(WIFEXITED(status) && (code == 0 || code == 66 || code == 128 + SIGTERM)) &&
         !(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)) {
         fprintf(stderr, "load: the server ended with status 0x%x\n", status);
         return 1;

@@ -116,8 +116,8 @@ static inline void table_begin(struct table *t, uint64_t broken)
     rf_radish_switch(&t->radish, 1, t->threads[1]);
     struct rf_record *record = rf_software_make(&t->radish, table_number(t));
     struct rf_history *history = rf_software_history(&t->radish, record, 0);
-    history->times[table_cell(t)] = 7;
-    history->times[t->radish.cells + table_cell(t)] = 2;
+    rf_history_set(history, &test_memory, t->radish.cells, RF_READS, table_cell(t), 7);
+    rf_history_set(history, &test_memory, t->radish.cells, RF_WRITES, table_cell(t), 2);
 }
 
 static inline void table_step(struct table *t, size_t row)
@@ -165,9 +165,9 @@ static inline const char *table_wrong(struct table *t, const struct table_row *r
     for (uint32_t slot = 0; slot < 3; slot++) {
         struct rf_record *record = rf_software_record(&t->radish, table_number(t));
         struct rf_history *history = rf_software_history(&t->radish, record, slot);
-        if ((int)history->times[cell] != row->reads[slot])
+        if ((int)rf_history_get(history, t->radish.cells, RF_READS, cell) != row->reads[slot])
             return "software reads";
-        if ((int)history->times[t->radish.cells + cell] != row->writes[slot])
+        if ((int)rf_history_get(history, t->radish.cells, RF_WRITES, cell) != row->writes[slot])
             return "software writes";
     }
     for (uint32_t core = 0; core < 2; core++) {
