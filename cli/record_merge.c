@@ -5,7 +5,9 @@
  * 2. A block is left when a later one of the thread is known: then all of its entries are there. It is cleared and given back.
  * 3. When the program has ended, a ticket that is in no stream was taken by a thread that was killed before it wrote the event: it is
  *    passed over.
- * 4. The memory is the program's too, which may have written anything there. What cannot be is not believed: no number from it is used
+ * 4. What a kernel thread performs as another thread is written as the kernel thread's, between two `ident`. Both threads took tickets
+ *    where one became the other, so neither has events on the wrong side of them.
+ * 5. The memory is the program's too, which may have written anything there. What cannot be is not believed: no number from it is used
  *    as an index, a length or a count before it was looked at.
  */
 #include <linux/futex.h>
@@ -22,10 +24,12 @@
 #define ACCESS_PIECE (1u << 20)
 #define MAX_THREADS (1u << 22)
 #define MAX_ACCESS (UINT64_C(1) << 32)
+#define MAX_COPY (UINT64_C(1) << 40)
 
 struct stream {
     uint32_t number;
     uint32_t thread[3]; /* in the trace: it, its publisher, its receiver (guest/tap.h); NONE: not declared */
+    uint32_t host;      /* in the trace: the kernel thread that performs it; NONE: itself */
     uint32_t *blocks;   /* from `first` on, the one it reads and those after it */
     size_t first, count, capacity;
     uint32_t at; /* the next entry of the block */
@@ -90,6 +94,7 @@ static struct stream *stream_of(struct rf_merge *merge, uint32_t number)
     if (!*place) {
         *place = rf_zeroed(1, sizeof **place);
         (*place)->number = number;
+        (*place)->host = NONE;
         for (unsigned who = 0; who < 3; who++)
             (*place)->thread[who] = NONE;
     }
@@ -106,6 +111,13 @@ static uint32_t thread_of(struct rf_merge *merge, struct stream *stream, unsigne
         stream->thread[who] = merge->threads++;
     }
     return stream->thread[who];
+}
+
+/* In the trace: who performs what the thread does. */
+static uint32_t performer_of(struct rf_merge *merge, struct stream *stream, unsigned who)
+{
+    uint32_t self = thread_of(merge, stream, who);
+    return who || stream->host == NONE ? self : stream->host;
 }
 
 /* ---- blocks ---- */
@@ -199,25 +211,72 @@ static void write_pieces(struct rf_merge *merge, struct rf_event event, uint64_t
 static void write_access(struct rf_merge *merge, struct stream *stream, const struct rf_rec_entry *entry, uint64_t size)
 {
     struct rf_event event = { .addr = entry->what & RF_REC_ADDRESS,
-                              .thread = thread_of(merge, stream, 0),
+                              .thread = performer_of(merge, stream, 0),
                               .site = rf_site(merge->sites, entry->more),
-                              .op = ((entry->what >> 48 & 0xff) - 1) & 0xff };
+                              .op = ((entry->what >> 48 & 0x7f) - 1) & 0x7f,
+                              .system = (entry->what & RF_REC_SYSTEM) != 0 };
     write_pieces(merge, event, size, ACCESS_PIECE);
+}
+
+static void write_identity(struct rf_merge *merge, uint32_t kernel, uint32_t identity)
+{
+    struct rf_event event = { .thread = kernel, .addr = identity, .op = RF_IDENTITY };
+    rf_writer_event(merge->writer, ++merge->number, &event);
+}
+
+/* Invariant 4. */
+static void change_host(struct rf_merge *merge, struct stream *stream, uint64_t kernel)
+{
+    uint32_t host = kernel == stream->number ? NONE : thread_of(merge, stream_of(merge, (uint32_t)kernel), 0);
+    if (host == stream->host)
+        return;
+    if (stream->host != NONE)
+        write_identity(merge, stream->host, stream->host);
+    stream->host = host;
+    if (host != NONE)
+        write_identity(merge, host, thread_of(merge, stream, 0));
+}
+
+/* In pieces that are not too large, in the order in which none of them overwrites what is still to be copied. */
+static void write_copy(struct rf_merge *merge, struct rf_event event, uint64_t to, uint64_t size)
+{
+    uint64_t from = event.addr;
+    merge->number++;
+    for (uint64_t left = size, piece; left; left -= piece) {
+        piece = left < RF_MAX_SIZE ? left : RF_MAX_SIZE;
+        uint64_t at = to > from ? left - piece : size - left;
+        event.size = (uint32_t)piece & 0xffffffu;
+        event.op = RF_COPY;
+        event.addr = from + at;
+        event.number = (uint32_t)merge->number;
+        rf_writer_event(merge->writer, merge->number, &event);
+        event.op = RF_COPY_TO;
+        event.addr = to + at;
+        rf_writer_event(merge->writer, merge->number, &event);
+    }
 }
 
 static void write_ticketed(struct rf_merge *merge, struct stream *stream, const struct rf_rec_entry *entry, enum rf_op op)
 {
     uint64_t key = entry[1].what & ~RF_REC_MORE;
     uint32_t who = entry->more >> 60 & 3;
-    struct rf_event event = { .addr = key, .op = op };
-    if ((op == RF_FORK || op == RF_JOIN) && key >= MAX_THREADS)
+    struct rf_event event = { .addr = key, .op = (uint32_t)op & 0x7f, .system = (entry->what & RF_REC_SYSTEM) != 0 };
+    if ((op == RF_FORK || op == RF_JOIN || op == RF_IDENTITY) && key >= MAX_THREADS)
         return;
+    if (op == RF_IDENTITY) {
+        change_host(merge, stream, key);
+        return;
+    }
     if (op == RF_FORK || op == RF_JOIN)
         event.addr = thread_of(merge, stream_of(merge, (uint32_t)key), 0);
-    event.thread = thread_of(merge, stream, who < 3 ? who : 0);
+    event.thread = performer_of(merge, stream, who < 3 ? who : 0);
     event.site = rf_site(merge->sites, entry[1].more);
     if (op == RF_ALLOC || op == RF_FREE) {
         write_pieces(merge, event, entry->what & RF_REC_ADDRESS, RF_MAX_SIZE);
+    } else if (op == RF_COPY) {
+        uint64_t to = entry[2].what & ~RF_REC_MORE, size = entry->what & RF_REC_ADDRESS;
+        if (size < MAX_COPY && key < RF_NAMED_BASE && to < RF_NAMED_BASE)
+            write_copy(merge, event, to, size);
     } else {
         merge->number++;
         rf_writer_event(merge->writer, merge->number, &event);
@@ -261,7 +320,7 @@ static bool read_stream(struct rf_merge *merge, struct stream *stream)
     const struct rf_rec_entry *entry;
     bool any = false;
     for (unsigned turn = 0; turn < TURN && (entry = look(merge, stream)); turn++) {
-        uint32_t op = (uint32_t)(entry->what >> 48 & 0xff) - 1, entries = 1;
+        uint32_t op = (uint32_t)(entry->what >> 48 & 0x7f) - 1, entries = 1;
         if (op <= RF_WRITE) {
             uint64_t size = entry->what >> 56;
             if (!size && stream->at + 2 < RF_REC_ENTRIES) {
@@ -276,12 +335,12 @@ static bool read_stream(struct rf_merge *merge, struct stream *stream)
                 return any;
             }
             merge->ticket = ticket + 1;
-            entries = op == RF_REC_BEGIN ? 1 : 2;
+            entries = op == RF_REC_BEGIN ? 1 : op == RF_COPY ? 3 : 2;
             if (op == RF_REC_END) {
                 leave_block(merge, stream);
                 return true;
             }
-            if (op < RF_OP_COUNT && rf_op_kind((enum rf_op)op) != RF_PART && stream->at + 2 < RF_REC_ENTRIES)
+            if (op < RF_OP_COUNT && rf_op_kind((enum rf_op)op) != RF_PART && stream->at + entries < RF_REC_ENTRIES)
                 write_ticketed(merge, stream, entry, (enum rf_op)op);
         }
         stream->at += entries;

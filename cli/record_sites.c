@@ -20,6 +20,9 @@ struct rf_sites {
     struct rf_rec_module *modules;
     size_t count, capacity;
     uint32_t read; /* bytes of the maps */
+    struct rf_map named; /* pcs that have names of their own */
+    char **names;
+    size_t names_capacity;
     uint64_t last_pc;
     uint32_t last_site;
 };
@@ -40,6 +43,10 @@ void rf_sites_free(struct rf_sites *sites)
         free(sites->modules[i].path);
     free(sites->modules);
     rf_map_free(&sites->pcs);
+    for (size_t i = 0; i < sites->named.count; i++)
+        free(sites->names[i]);
+    free(sites->names);
+    rf_map_free(&sites->named);
     free(sites);
 }
 
@@ -73,6 +80,16 @@ static void add_mapping(struct rf_sites *sites, uint64_t start, uint64_t end, ui
     module->path = strcpy(rf_resize(NULL, strlen(path) + 1), path);
 }
 
+static void add_name(struct rf_sites *sites, uint64_t pc, const char *text)
+{
+    size_t count = sites->named.count;
+    uint32_t at = rf_map_add(&sites->named, pc);
+    if (sites->named.count == count)
+        return;
+    sites->names = rf_reserve(sites->names, &sites->names_capacity, count + 1, sizeof *sites->names);
+    sites->names[at] = strcpy(rf_resize(NULL, strlen(text) + 1), text);
+}
+
 /* What came since the last time. */
 static void read_maps(struct rf_sites *sites)
 {
@@ -87,8 +104,12 @@ static void read_maps(struct rf_sites *sites)
         snprintf(line, sizeof line, "%.*s", (int)length, text + sites->read);
         sites->read += (uint32_t)length + 1;
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]", &from, &to, &offset, path) == 4 &&
-            path[0] == '/')
-            add_mapping(sites, from, to, offset, path);
+            (path[0] == '/' || path[0] == '=')) {
+            if (path[0] == '=')
+                add_name(sites, from, path + 1);
+            else
+                add_mapping(sites, from, to, offset, path);
+        }
     }
     if (sites->count > before)
         rf_symbolizer_modules(sites->symbols, sites->modules + before, (uint32_t)(sites->count - before));
@@ -96,6 +117,8 @@ static void read_maps(struct rf_sites *sites)
 
 static bool is_known(const struct rf_sites *sites, uint64_t pc)
 {
+    if (rf_map_find(&sites->named, pc) != RF_NO_INDEX)
+        return true;
     for (size_t i = 0; i < sites->count; i++)
         if (pc >= sites->modules[i].start && pc < sites->modules[i].end)
             return true;
@@ -114,6 +137,11 @@ static void declare(struct rf_sites *sites, uint32_t site, uint64_t pc)
     struct rf_stack stack = { .pcs = &pc, .count = 1, .cap = 1 };
     if (!is_known(sites, pc))
         read_maps(sites);
+    uint32_t named = rf_map_find(&sites->named, pc);
+    if (named != RF_NO_INDEX) {
+        rf_writer_site(sites->writer, site, sites->names[named]);
+        return;
+    }
     rf_symbolizer_stack(sites->symbols, &stack);
     const struct rf_symbol *symbol = rf_stack_top(&stack);
     if (symbol && symbol->file)

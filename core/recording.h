@@ -8,6 +8,10 @@
  *    written before its first.
  *        an access        op + 1 << 48 | addr | size << 56, pc; size 0: RF_REC_MORE | size, 0 follows
  *        anything else    op + 1 << 48 | size, ticket | who << 60; RF_REC_MORE | key or address, pc follows
+ *        a copy           the same with the source's address; RF_REC_MORE | the target's, 0 follows
+ *    RF_REC_SYSTEM is added for what the runtime system under the program does. An IDENTITY in a thread's entries has as its key the
+ *    number of the kernel thread that performs it from there on, the thread's own number: none but itself.
+ *    The text of the maps has lines of its own for places that are in no module: FROM-TO ---p 0 00:00 0 =FILE:LINE FUNCTION
  * 3. `log` tells the recorder which blocks were taken, in order; `free` is the way back. No more blocks than a ring has entries.
  * 4. A thread takes a ticket only when it has room for the event: a ticket that was taken is soon written, whoever waits for a block.
  *    So the recorder, which goes by tickets, never waits for a thread that waits for the recorder.
@@ -22,6 +26,7 @@
 #define RF_REC_ENTRIES 1024u                /* of a block; the first is its head */
 #define RF_REC_MAPS (1u << 20)
 #define RF_REC_MORE (UINT64_C(1) << 63)
+#define RF_REC_SYSTEM (UINT64_C(1) << 55)
 #define RF_REC_TICKETS (UINT64_C(1) << 60)
 #define RF_REC_ADDRESS ((UINT64_C(1) << 48) - 1)
 

@@ -19,8 +19,10 @@
 #include "guest/tap.h"
 #include "guest/verdict.h"
 
+uint64_t rf_history_changes;
+
 /* After the word was set, by an instruction that is a fence, too: clear_words() says why. */
-static void touch(uint64_t *word)
+static inline void touch(uint64_t *word)
 {
     uint8_t *touched = rf_touched(word);
     if (__builtin_expect(!*touched, 0)) {
@@ -43,7 +45,7 @@ static void end_units(struct rf_slices *slices, struct rf_step *step)
         ftm_clear(step, &slices->list[i].cell);
 }
 
-static void end_record(struct rf_stripe *stripe, uint64_t word)
+void rf_word_end_record(struct rf_stripe *stripe, uint64_t word)
 {
     if (rf_word_is_record(word))
         rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
@@ -54,7 +56,7 @@ static void end_record_unless(struct rf_stripe *stripe, uint64_t old, uint64_t n
 {
     bool same_kind = (RF_WORD_M(old) > RF_RECORD_FEW) == (RF_WORD_M(next) > RF_RECORD_FEW);
     if (!rf_word_is_record(next) || !same_kind || RF_WORD_X(old) != RF_WORD_X(next))
-        end_record(stripe, old);
+        rf_word_end_record(stripe, old);
 }
 
 /* The rules on one granule, with the stripe's lock. */
@@ -72,7 +74,7 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
             rf_spin_unlock(&stripe->lock);
             return;
         }
-        end_record(stripe, quick);
+        rf_word_end_record(stripe, quick);
     }
     for (;;) {
         step->race = 0;
@@ -84,7 +86,7 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
             break;
         }
         /* Only a word without units changes while the lock is held; then all units there are now are new. */
-        end_record(stripe, next);
+        rf_word_end_record(stripe, next);
         end_units(&slices, step);
     }
     rf_spin_unlock(&stripe->lock);
@@ -309,19 +311,26 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
 
 /* What the thread has accessed in its epoch it may access again, whatever the history says by now: whoever came in between found the
  * first access there, and decided then. The history can have forgotten it in the same epoch only if this thread cleared or freed
- * the memory, which gives another stamp; a free by someone else comes in a later epoch, or is a race by itself. This is how data that many threads read is read again without a look at its history. */
+ * the memory, which gives another stamp; a free by someone else comes in a later epoch, or is a race by itself; and who clears or moves
+ * histories by himself, without synchronisation that is seen, gives all threads another stamp (rf_history_changes). This is how data
+ * that many threads read is read again without a look at its history. */
+static inline uint64_t stamp_now(const struct rf_self *self)
+{
+    return (self->stamp + __atomic_load_n(&rf_history_changes, __ATOMIC_RELAXED)) & 0xffffffffffff;
+}
+
 static inline bool has_seen(const struct rf_self *self, const uint64_t *place, unsigned mask, unsigned flags)
 {
     const struct rf_seen *seen = &self->seen[(uintptr_t)place / sizeof *place % RF_SEEN];
     unsigned have = flags & RF_A_WRITE ? seen->written : seen->written | seen->read;
-    return seen->place == place && !(mask & ~have) && seen->stamp == (self->stamp & 0xffffffffffff);
+    return seen->place == place && !(mask & ~have) && seen->stamp == stamp_now(self);
 }
 
 static inline void see(struct rf_self *self, const uint64_t *place, unsigned mask, unsigned flags)
 {
     struct rf_seen *seen = &self->seen[(uintptr_t)place / sizeof *place % RF_SEEN];
-    if (seen->place != place || seen->stamp != (self->stamp & 0xffffffffffff))
-        *seen = (struct rf_seen){ .place = place, .stamp = self->stamp & 0xffffffffffff };
+    if (seen->place != place || seen->stamp != stamp_now(self))
+        *seen = (struct rf_seen){ .place = place, .stamp = stamp_now(self) & 0xffffffffffff };
     if (flags & RF_A_WRITE)
         seen->written |= mask & 0xff;
     else
@@ -382,8 +391,12 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         rf_sweep(self);
 }
 
-/* Back to "never accessed", units given back. */
-static void clear_word(uint64_t *place)
+void rf_word_touch(uint64_t *place)
+{
+    touch(place);
+}
+
+void rf_word_clear(uint64_t *place)
 {
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     while (word && !rf_word_has_units(word))
@@ -398,7 +411,7 @@ static void clear_word(uint64_t *place)
         struct rf_slices slices;
         struct rf_step step = { .stripe = stripe };
         rf_slices_of(word, &slices);
-        end_record(stripe, word);
+        rf_word_end_record(stripe, word);
         end_units(&slices, &step);
     }
     __atomic_store_n(place, 0, __ATOMIC_RELEASE);
@@ -436,7 +449,7 @@ static void clear_bytes(uint64_t *place, unsigned mask)
             end_record_unless(stripe, old, next);
             break;
         }
-        end_record(stripe, next); /* only a word without units can have changed under us */
+        rf_word_end_record(stripe, next); /* only a word without units can have changed under us */
     }
     rf_spin_unlock(&stripe->lock);
 }
@@ -451,13 +464,13 @@ static void set_words(uint64_t *from, uint64_t *to, uint64_t word)
             continue;
         if (__builtin_expect(any & RF_ODD_BIT, 0))
             for (unsigned i = 0; i < 4; i++)
-                clear_word(&from[i]);
+                rf_word_clear(&from[i]);
         for (unsigned i = 0; i < 4; i++)
             __atomic_store_n(&from[i], word, __ATOMIC_RELAXED);
     }
     for (; from < to; from++) {
         if (__builtin_expect(*from & RF_ODD_BIT, 0))
-            clear_word(from);
+            rf_word_clear(from);
         if (*from | word)
             __atomic_store_n(from, word, __ATOMIC_RELAXED);
     }

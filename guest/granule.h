@@ -223,6 +223,12 @@ void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *ste
  * has room. */
 uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t old);
 
+/* guest/access.c: back to "never accessed", units given back; a record, but not what its slices name, is given back; the place has a
+ * history now. */
+void rf_word_clear(uint64_t *place);
+void rf_word_end_record(struct rf_stripe *stripe, uint64_t word);
+void rf_word_touch(uint64_t *place);
+
 void rf_slices_join(struct rf_slices *slices); /* equal ones become one, empty ones go */
 uint64_t rf_slice_in_record(const struct rf_slice *slice);
 

@@ -18,7 +18,6 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 #define STEP 8u
-#define PAGE 4096u
 
 struct place {
     uint64_t size;
@@ -151,44 +150,6 @@ size_t __tsan_java_find(uintptr_t *from, uintptr_t to)
     return 0;
 }
 
-/* Its clocks and what else is known of it; a lock that somebody holds keeps its number, by which its holder knows it. */
-static void move_object(struct rf_self *self, uintptr_t from, uintptr_t to)
-{
-    struct rf_object *object = rf_object_lock(self, from, RF_O_NONE, false);
-    if (!object)
-        return;
-    struct rf_object saved = *object;
-    object->sync = (struct rf_sync){ 0 };
-    object->detail = NULL;
-    object->lock_number = 0;
-    rf_object_unlock(self, object);
-    rf_objects_forget(from, 1);
-    object = rf_object_lock(self, to, (enum rf_object_kind)saved.kind, true);
-    object->sync = saved.sync;
-    object->detail = saved.detail;
-    object->created = saved.created;
-    object->owner = saved.owner;
-    object->depth = saved.depth;
-    object->reading = saved.reading;
-    object->flags = saved.flags;
-    object->extra = saved.extra;
-    object->last_store = saved.last_store;
-    object->owner_note = saved.owner_note;
-    object->lock_number = saved.owner || saved.reading ? saved.lock_number : 0;
-    rf_object_unlock(self, object);
-}
-
-static void move_objects(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        size_t at = to > from ? size - 1 - i : i; /* from the side that leaves what is still to be moved alone */
-        if (__atomic_load_n(rf_object_page(from + at), __ATOMIC_RELAXED))
-            move_object(self, from + at, to + at);
-        else /* none in all of this page: on to the next */
-            i += to > from ? (from + at) % PAGE : PAGE - 1 - (from + at) % PAGE;
-    }
-}
-
 void __tsan_java_move(uintptr_t from, uintptr_t to, size_t size)
 {
     must_be_in_heap("__tsan_java_move", from, size);
@@ -196,14 +157,7 @@ void __tsan_java_move(uintptr_t from, uintptr_t to, size_t size)
     struct rf_self *self = here();
     if (!self || !size || from == to)
         return;
-    /* What was at the new place, where it is not the old one, too. */
-    if (to > from) {
-        uintptr_t fresh = to > from + size ? to : from + size;
-        rf_objects_forget(fresh, to + size - fresh);
-    } else {
-        rf_objects_forget(to, (to + size < from ? to + size : from) - to);
-    }
-    move_objects(self, from, to, size);
+    rf_objects_move(from, to, size);
     for (size_t i = 0; i < size; i += STEP) {
         size_t at = to > from ? (size - 1) / STEP * STEP - i : i;
         *place_of(to + at) = *place_of(from + at);

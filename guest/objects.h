@@ -65,6 +65,9 @@ bool rf_object_exists(uintptr_t addr);
 /* The object, not locked: for reports, which take what they find. NULL: none. */
 const struct rf_object *rf_object_look(uintptr_t addr);
 void rf_objects_forget(uintptr_t addr, size_t size); /* called by rf_range_return and rf_range_free */
+/* They go with the memory that they lie in, those that were at the new place are forgotten. The program keeps everybody from them
+ * meanwhile. guest/move.c */
+void rf_objects_move(uintptr_t from, uintptr_t to, size_t size);
 /* What is at detail is given back with the object: guest/barrier.c and guest/semaphore.c. */
 void rf_object_detail_end(struct rf_object *object);
 

@@ -61,7 +61,14 @@ static void nothing(void)
 {
 }
 
-static const struct rf_tap deaf = { true, no_access, no_sync, no_memory, no_end, nothing, nothing, NULL };
+static const struct rf_tap deaf = { .alone = true,
+                                    .hears_system = true,
+                                    .access = no_access,
+                                    .sync = no_sync,
+                                    .memory = no_memory,
+                                    .end = no_end,
+                                    .modules = nothing,
+                                    .fork_child = nothing };
 
 /* ---- blocks ---- */
 
@@ -160,9 +167,14 @@ static void put_pair(struct rf_self *self, uint64_t what, uint64_t more, uint64_
 
 /* ---- the tap ---- */
 
+static uint64_t mark(const struct rf_self *self)
+{
+    return self->system ? RF_REC_SYSTEM : 0;
+}
+
 static void put_access(struct rf_self *self, uintptr_t addr, size_t size, enum rf_op op, uintptr_t pc)
 {
-    uint64_t what = (uint64_t)(op + 1) << 48 | (addr & RF_REC_ADDRESS);
+    uint64_t what = mark(self) | (uint64_t)(op + 1) << 48 | (addr & RF_REC_ADDRESS);
     pc = site_of(self, pc);
     if (__builtin_expect(size > 255, 0)) {
         if (room(self, 2))
@@ -190,7 +202,7 @@ static void tell_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
 static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes), 0))
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->system), 0))
         goto other;
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* rf_busy_begin(), but for those that must wait */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -214,7 +226,7 @@ static void put_ticketed(struct rf_self *self, unsigned op, uint64_t size, unsig
     if (!room(self, 2))
         return;
     uint64_t ticket = __atomic_fetch_add(&recording->tickets, 1, __ATOMIC_SEQ_CST);
-    put_pair(self, (uint64_t)(op + 1) << 48 | size, ticket | (uint64_t)who << 60, key, site_of(self, pc));
+    put_pair(self, mark(self) | (uint64_t)(op + 1) << 48 | size, ticket | (uint64_t)who << 60, key, site_of(self, pc));
 }
 
 static void tell_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
@@ -227,6 +239,22 @@ static void tell_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, siz
     put_ticketed(self, op, size, RF_TAP_SELF, addr, pc);
     if (op == RF_FREE)
         put_access(self, addr, size < AGAIN ? size : AGAIN, RF_WRITE, pc);
+}
+
+/* Three entries, the first of them written last. */
+static void tell_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc)
+{
+    if (!size || !room(self, 3))
+        return;
+    uint64_t *at = self->tape;
+    uint64_t ticket = __atomic_fetch_add(&recording->tickets, 1, __ATOMIC_SEQ_CST);
+    at[5] = 0;
+    at[4] = RF_REC_MORE | to;
+    self->tape = at + 6;
+    at[3] = site_of(self, pc);
+    at[2] = RF_REC_MORE | from;
+    at[1] = ticket;
+    __atomic_store_n(&at[0], mark(self) | (uint64_t)(RF_COPY + 1) << 48 | size, __ATOMIC_RELEASE);
 }
 
 static void end(struct rf_self *self)
@@ -251,6 +279,24 @@ static void modules(void)
     RF_SYSCALL(SYS_close, fd);
 }
 
+/* A line like those of the maps, for one address. */
+static void named(uintptr_t pc, const char *function, const char *file, unsigned line)
+{
+    char text[512];
+    size_t length = rf_format(text, sizeof text, "%llx-%llx ---p 0 00:00 0 =%s:%u %s", (unsigned long long)pc,
+                              (unsigned long long)pc + 1, file, line, function);
+    length = length < sizeof text ? length : sizeof text - 1;
+    text[length++] = '\n';
+    rf_spin_lock(&maps_lock);
+    uint32_t size = recording->maps_size;
+    if (size + length <= RF_REC_MAPS) {
+        for (size_t i = 0; i < length; i++)
+            rf_rec_maps(recording)[size + i] = text[i];
+        __atomic_store_n(&recording->maps_size, size + (uint32_t)length, __ATOMIC_RELEASE);
+    }
+    rf_spin_unlock(&maps_lock);
+}
+
 static void fork_child(void)
 {
     rf_tap = &deaf;
@@ -259,7 +305,17 @@ static void fork_child(void)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
-static const struct rf_tap tape = { true, tell_access, tell_sync, tell_memory, end, modules, fork_child, hook };
+static const struct rf_tap tape = { .alone = true,
+                                    .hears_system = true,
+                                    .access = tell_access,
+                                    .sync = tell_sync,
+                                    .memory = tell_memory,
+                                    .copy = tell_copy,
+                                    .end = end,
+                                    .modules = modules,
+                                    .named = named,
+                                    .fork_child = fork_child,
+                                    .hook = hook };
 
 /* ---- the beginning ---- */
 

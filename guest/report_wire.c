@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest/embed.h"
 #include "guest/report_parts.h"
 #include "guest/system.h"
 
@@ -231,6 +232,16 @@ static void put_stack(struct rf_wire *wire, const struct rf_stack *stack)
 {
     for (uint32_t i = 0; i < stack->count; i++)
         rf_wire_add(wire, "pc 0x%lx\n", (unsigned long)stack->pcs[i]);
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const char *function, *file;
+        uint32_t line;
+        if (!rf_place_name(stack->pcs[i], &function, &file, &line))
+            continue;
+        rf_wire_add(wire, "named 0x%lx %u function ", (unsigned long)stack->pcs[i], line);
+        rf_wire_text(wire, function);
+        rf_wire_add(wire, "named 0x%lx %u file ", (unsigned long)stack->pcs[i], line);
+        rf_wire_text(wire, file);
+    }
 }
 
 static void put_modules(struct rf_wire *wire)

@@ -29,6 +29,7 @@
 #include "guest/planes.h"
 #include "guest/report.h"
 #include "guest/system.h"
+#include "guest/tap.h"
 
 #define SIGNALS 65
 
@@ -112,7 +113,7 @@ static void run(struct rf_self *self, int sig, siginfo_t *info, ucontext_t *cont
     }
     rf_handling = &handling;
     raising = 0;
-    self->ignore_reads = self->ignore_writes = self->ignore_sync = 0;
+    self->ignore_reads = self->ignore_writes = self->ignore_sync = rf_system_is_ignored(self);
     *rf_hot.top++ = (struct rf_frame){ (uintptr_t)context->uc_mcontext.gregs[REG_RIP] + 1, 0,
                                        (uint32_t)context->uc_mcontext.gregs[REG_RSP] };
     rf_acquire((uintptr_t)&actions[sig], RF_O_USER);

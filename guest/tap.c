@@ -29,6 +29,15 @@ bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t s
     return rf_tap->alone;
 }
 
+bool rf_tap_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc)
+{
+    bool mine = rf_busy_enter(self);
+    if (rf_tap->copy)
+        rf_tap->copy(self, from, to, size, pc);
+    rf_busy_leave(self, mine);
+    return rf_tap->alone;
+}
+
 /* ---- hooks ---- */
 
 static bool has(const char *text, const char *part)
@@ -129,6 +138,14 @@ void rf_tap_attached(struct rf_self *self)
 {
     rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, PASTS, 0);
     rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, ENDS, 0);
+}
+
+void rf_tap_switch(struct rf_self *from, struct rf_self *to, uint32_t kernel)
+{
+    bool mine = rf_busy_enter(from);
+    rf_tap->sync(from, RF_TAP_SELF, RF_IDENTITY, from->number, 0);
+    rf_tap->sync(to, RF_TAP_SELF, RF_IDENTITY, kernel, 0);
+    rf_busy_leave(from, mine);
 }
 
 void rf_tap_ends(struct rf_self *self)

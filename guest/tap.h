@@ -13,6 +13,11 @@
  * 5. Fences publish, or receive, what a thread knew at another time. For these the thread has two companions that are threads of
  *    their own for happens-before, with no accesses: `publisher` knows what the last release fence published; `receiver` knows
  *    what relaxed reads brought, until an acquire fence.
+ * 6. What a thread does while self->system is not 0 is the runtime system's. It is told only to a listener that hears_system, which is
+ *    then alone; for all others the thread ignores, as annotations make it. Such a listener asks self->system.
+ * 7. A kernel thread goes on as another thread (guest/threads.c, rf_thread_switch): told by sync() as IDENTITY, first of the one that
+ *    it was, with its own number, then of the one that it is, with the number of the kernel thread's own. For happens-before it
+ *    means nothing: every event is told of the thread that performs it.
  */
 #ifndef RF_GUEST_TAP_H
 #define RF_GUEST_TAP_H
@@ -24,15 +29,19 @@ enum rf_tap_who { RF_TAP_SELF, RF_TAP_PUBLISHER, RF_TAP_RECEIVER };
 
 struct rf_tap {
     bool alone; /* the built-in detector is off */
+    bool hears_system;
     /* Flags as in guest/access.h. */
     void (*access)(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
     /* Any operation of the kind SYNC; the key of FORK and JOIN is the number of the other thread. pc 0: not known. */
     void (*sync)(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc);
     /* ALLOC: new memory. FREE: given back, which writes all of it. */
     void (*memory)(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
+    /* The history of one range is that of another as well. NULL: not heard. */
+    void (*copy)(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc);
     /* A thread begins, after its FORK, with the first that is told of it. It does nothing any more; perhaps told by another. */
     void (*end)(struct rf_self *self);
     void (*modules)(void);    /* code was loaded */
+    void (*named)(uintptr_t pc, const char *function, const char *file, unsigned line); /* a place in no module. NULL: not heard */
     void (*fork_child)(void); /* in the child of a fork() */
     /* Where the hot hooks go straight, if the listener is alone; the thread is not known to be there, nor busy. `what` is
      * size << 56 | (op + 1) << 48. NULL: they go the long way. */
@@ -40,6 +49,12 @@ struct rf_tap {
 };
 
 extern const struct rf_tap *rf_tap RF_OURS;
+
+/* Invariant 6. */
+static inline bool rf_system_is_ignored(const struct rf_self *self)
+{
+    return self->system && !(rf_tap && rf_tap->hears_system);
+}
 
 static inline void rf_tap_sync(struct rf_self *self, enum rf_op op, uint64_t key, uintptr_t pc)
 {
@@ -52,6 +67,7 @@ void rf_tap_hooks(uint8_t *block);
 
 /* True: nobody else looks at the access. */
 bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+bool rf_tap_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc);
 bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
 
 /* A key that nobody has. */
@@ -72,6 +88,7 @@ void rf_tap_publish(struct rf_self *self, enum rf_tap_who who, struct rf_object 
  * then it is there itself. */
 void rf_tap_past(struct rf_self *other);
 void rf_tap_attached(struct rf_self *self);
+void rf_tap_switch(struct rf_self *from, struct rf_self *to, uint32_t kernel); /* invariant 7 */
 void rf_tap_ends(struct rf_self *self); /* the caller is busy */
 
 #endif

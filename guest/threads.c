@@ -368,6 +368,11 @@ struct rf_self *rf_thread_created(struct rf_self *parent, uint32_t creation, siz
     struct rf_self *self = &record->self;
     self->parent = parent->number;
     self->creation = creation;
+    if (parent->system) { /* a helper of the runtime system */
+        self->system = 1;
+        if (rf_system_is_ignored(self))
+            self->ignore_reads = self->ignore_writes = self->ignore_sync = 1;
+    }
     rf_spin_lock(&rf_slots_lock);
     self->number = self->thread.index = rf_facts_new(self);
     rf_slot_take(self, &parent->thread.clock);
@@ -518,12 +523,19 @@ void rf_thread_switch(struct rf_self *to)
     struct record *record = to->threads;
     if (from)
         ((struct record *)from->threads)->top = rf_hot.top;
+    if (rf_tap && from && record_here)
+        rf_tap_switch(from, to, record_here->self.number);
     if (!to->frames)
         frames_begin(record, FIBER_STACK, false);
     rf_hot.span = 0;
     rf_hot.top = record->top;
     rf_hot.self = to;
     rf_epoch_begin(to);
+}
+
+struct rf_self *rf_thread_kernel(void)
+{
+    return record_here ? &record_here->self : NULL;
 }
 
 static struct record **place_of(unsigned long pthread)

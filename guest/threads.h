@@ -21,8 +21,9 @@ void rf_thread_begin(struct rf_self *self); /* in the child, first of all: rf_ho
 void rf_thread_end(struct rf_self *self);   /* in the child, last of all; for a fiber, by whoever destroys it */
 void rf_thread_joined(struct rf_self *self, struct rf_self *child);
 void rf_thread_detached(struct rf_self *self, struct rf_self *child);
-/* Fibers (guest/fibers.c): the calling kernel thread goes on as another. */
+/* Fibers (guest/fibers.c), threads of a language (guest/embed.c): the calling kernel thread goes on as another. */
 void rf_thread_switch(struct rf_self *to);
+struct rf_self *rf_thread_kernel(void); /* the calling kernel thread's own record, whatever it runs */
 /* Times are used up: the thread goes on under a slot that nobody had before. The caller is busy and begins a new epoch. */
 void rf_thread_fresh_slot(struct rf_self *self);
 

@@ -142,6 +142,18 @@ static void copy_text(struct line *line, char *to, size_t size)
     to[length] = 0;
 }
 
+static void read_name(struct line *line, struct rf_record *record)
+{
+    struct rf_rec_name *name = MORE(record, names, name);
+    name->pc = number(line, UINT64_MAX);
+    name->line = (uint32_t)number(line, UINT32_MAX);
+    const char *what = word(line);
+    name->is_file = what && strcmp(what, "file") == 0;
+    if (!what || (!name->is_file && strcmp(what, "function") != 0))
+        complain(line, "a name that is neither a function's nor a file's");
+    copy_text(line, name->text, sizeof name->text);
+}
+
 static void read_module(struct line *line, struct rf_record *record)
 {
     struct rf_rec_module *module = MORE(record, modules, module);
@@ -252,6 +264,8 @@ static void read_report_line(struct line *line, const char *key, struct rf_recor
             complain(line, "a pc that belongs to nothing");
         else
             *(uint64_t *)more(&line->stack->pcs, &line->stack->count, &line->stack->cap, sizeof pc) = pc;
+    } else if (strcmp(key, "named") == 0) {
+        read_name(line, record);
     } else if (strcmp(key, "module") == 0) {
         read_module(line, record);
     } else if (strcmp(key, "access") == 0) {
@@ -410,6 +424,7 @@ void rf_message_free(struct rf_message *message)
     free(record->locks);
     free(record->steps);
     free(record->modules);
+    free(record->names);
     memset(message, 0, sizeof *message);
 }
 

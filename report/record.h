@@ -7,6 +7,7 @@
  *        report    kind ID; certainty certain|predicted; module START END BIAS RUNTIME BUILD-ID|- PATH (all that are new);
  *                  access ADDR SIZE FLAGS THREAD now|before, then its held NUMBER read|write; stack; thread NUMBER PARENT TID FLAGS
  *                  NAME; lock NUMBER ADDR; step HELD WANTED THREAD; location KIND ADDR SIZE THREAD FD TEXT; more N; signal N
+ *                  `named PC LINE function|file TEXT` gives names to a pc that is in no module
  *                  `pc ADDR` adds to the stack of the line above it; `created`, `taken`, `wanted`, `before` say which of two.
  *        finish    count NAME N
  * 2. Reading is strict: an unknown key, a field too many or too few, a number out of range, is an error that names the line.
@@ -106,6 +107,14 @@ struct rf_rec_module {
     char *path;
 };
 
+/* The names of a place that a runtime of a language gave them to. */
+struct rf_rec_name {
+    uint64_t pc;
+    uint32_t line;
+    bool is_file; /* the text is; else it is the function */
+    char text[256];
+};
+
 struct rf_record {
     enum rf_kind kind;
     bool predicted;
@@ -118,6 +127,8 @@ struct rf_record {
     struct rf_rec_lock *locks;
     struct rf_rec_step *steps;
     struct rf_rec_module *modules;
+    struct rf_rec_name *names;
+    uint32_t name_count, name_cap;
     uint32_t access_count, access_cap, stack_count, stack_cap, thread_count, thread_cap, lock_count, lock_cap, step_count,
         step_cap, module_count, module_cap;
 };

@@ -24,10 +24,18 @@ struct text {
     char chars[];
 };
 
+struct name {
+    uint64_t pc;
+    uint32_t line;
+    const char *function, *file;
+    struct name *next;
+};
+
 struct rf_symbolizer {
     int32_t pid;
     struct file *files; /* newest first */
     struct text *texts;
+    struct name *names; /* of places that are in no module, the newest first */
     char *(*demangle)(const char *, char *, size_t *, int *);
     bool demangle_tried;
 };
@@ -76,6 +84,10 @@ void rf_symbolizer_free(struct rf_symbolizer *symbols)
     for (struct text *text = symbols->texts, *next; text; text = next) {
         next = text->next;
         free(text);
+    }
+    for (struct name *name = symbols->names, *next; name; name = next) {
+        next = name->next;
+        free(name);
     }
     free(symbols);
 }
@@ -292,6 +304,31 @@ static Dwarf_Die *unit_of(struct file *file, uint64_t addr, GElf_Addr *bias)
     return NULL;
 }
 
+static struct name *name_at(const struct rf_symbolizer *symbols, uint64_t pc)
+{
+    struct name *name = symbols->names;
+    while (name && name->pc != pc)
+        name = name->next;
+    return name;
+}
+
+static void learn_name(struct rf_symbolizer *symbols, const struct rf_rec_name *told)
+{
+    struct name *name = name_at(symbols, told->pc);
+    if (!name) {
+        name = calloc(1, sizeof *name);
+        if (!name)
+            return;
+        name->pc = told->pc;
+        name->next = symbols->names;
+        symbols->names = name;
+    }
+    name->line = told->line;
+    const char **text = told->is_file ? &name->file : &name->function;
+    if (!*text && told->text[0])
+        *text = keep(symbols, told->text);
+}
+
 static void add_address(struct rf_symbolizer *symbols, struct rf_stack *stack, uint32_t *cap, uint64_t pc)
 {
     struct file *file = file_of(symbols, pc);
@@ -299,6 +336,12 @@ static void add_address(struct rf_symbolizer *symbols, struct rf_stack *stack, u
     if (!frame)
         return;
     frame->pc = pc;
+    const struct name *name = file ? NULL : name_at(symbols, pc);
+    if (name) {
+        frame->function = name->function;
+        frame->file = name->file;
+        frame->line = name->line;
+    }
     if (!file)
         return;
     frame->module = file->facts.path;
@@ -418,6 +461,8 @@ bool rf_symbolizer_variable(struct rf_symbolizer *symbols, uint64_t addr, struct
 
 void rf_symbolizer_record(struct rf_symbolizer *symbols, struct rf_record *record)
 {
+    for (uint32_t i = 0; i < record->name_count; i++)
+        learn_name(symbols, &record->names[i]);
     rf_symbolizer_modules(symbols, record->modules, record->module_count);
     for (uint32_t i = 0; i < record->access_count; i++)
         rf_symbolizer_stack(symbols, &record->accesses[i].stack);
