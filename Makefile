@@ -45,7 +45,7 @@ CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
 TEST_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) fleet guest guest/* cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
+C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) fleet guest guest/* go cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
 
 # What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
 RT := $(B)/lib/libredflag-rt.so.0
@@ -59,7 +59,12 @@ RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=r
 RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
 	-fno-stack-protector -fno-builtin -fno-exceptions -fomit-frame-pointer -ftls-model=initial-exec -mno-red-zone $(GUEST_CFLAGS)
 
-all: $(B)/redflag $(LIB) $(RT) $(HEADER)
+# The detector of Go programs: one C file, which cgo compiles when `redflag go` builds one. Compiled here, too, to know that it can be.
+GO_FILE := $(B)/lib/go/redflag.c
+GO_CHECKED := $(B)/obj/go/race.o
+GO_CFLAGS = -std=gnu11 -I. $(WARN) -O2 -g
+
+all: $(B)/redflag $(LIB) $(RT) $(HEADER) $(GO_FILE)
 
 rt: $(RT) $(HEADER)
 
@@ -91,6 +96,16 @@ $(RT): $(RT_OBJS)
 	@ln -sf $(@F) $(@D)/libredflag-rt.so
 	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/tsan/$$name; done
 
+$(GO_CHECKED): go/race.c $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  cc    $@")
+	$(Q)$(CC) $(GO_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(GO_FILE): $(GO_CHECKED) go/amalgamate
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  go    $@")
+	$(Q)go/amalgamate go/race.c >$@
+
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
 $(LIB): $(LIB_OBJS)
 	@rm -f $@
@@ -121,7 +136,7 @@ $(FUZZERS): $(B)/fuzzers/%: tests/fuzz/%.c $(LIB) $(B)/flags
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$FLAGS" | cmp -s - $@ || printf '%s\n' "$$FLAGS" >$@
-$(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(LDFLAGS)
+$(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAGS)
 
 ##   all            the command $(B)/redflag, the runtime and the library $(LIB); it runs from the tree
 ##   rt             the runtime alone, $(B)/lib/libredflag-rt.so.0
@@ -208,7 +223,8 @@ install: all
 	install -m 755 $(RT) $(LIB_DIR)
 	install -D -m 644 include/redflag.h $(DESTDIR)$(PREFIX)/include/redflag.h
 	ln -sf $(notdir $(RT)) $(LIB_DIR)/libredflag-rt.so
-	install -d $(LIB_DIR)/redflag/tsan
+	install -d $(LIB_DIR)/redflag/tsan $(LIB_DIR)/redflag/go
+	install -m 644 $(GO_FILE) $(LIB_DIR)/redflag/go
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' redflag.pc.in >$(LIB_DIR)/pkgconfig/redflag.pc
 	@echo 'install the headers into $(INCLUDE_DIR)'; set -e; for f in $(wildcard $(foreach room,$(ENGINE),$(room)/*.h $(room)/*.def $(room)/*.inc)); do \
@@ -230,4 +246,4 @@ clean:
 FORCE:
 .PHONY: FORCE soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS) $(RT_OBJS)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS) $(RT_OBJS) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

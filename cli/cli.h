@@ -20,6 +20,7 @@ int rf_cli_reporter(int argc, char **argv);
 int rf_cli_simulate(int argc, char **argv);
 int rf_cli_cc(int argc, char **argv);
 int rf_cli_cxx(int argc, char **argv);
+int rf_cli_go(int argc, char **argv);
 int rf_cli_run(int argc, char **argv);
 int rf_cli_record(int argc, char **argv);
 int rf_cli_doctor(int argc, char **argv);

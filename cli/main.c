@@ -13,6 +13,7 @@ static const struct command {
 } commands[] = {
     { "cc", rf_cli_cc, "compile and link C, as gcc or clang, for `run`" },
     { "c++", rf_cli_cxx, "the same for C++" },
+    { "go", rf_cli_go, "build, run and test Go programs that find their races" },
     { "run", rf_cli_run, "run a program and report its races" },
     { "record", rf_cli_record, "run a program and record what it does, as a trace" },
     { "sites", rf_cli_sites, "list the accesses of a program that can be watched, with their source lines" },

@@ -1,0 +1,297 @@
+/* redflag go: the go command, whose programs find their races with our detector instead of the one that comes with Go.
+ *
+ * 1. It becomes `go VERB -race -overlay=...`: no process stays between, and all arguments are go's own. The overlay takes the bundled
+ *    object out of package runtime/race and adds our detector, a C file, which cgo compiles there. The program that is built has it
+ *    inside and runs by itself.
+ * 2. Go ignores an overlay that names a file which it does not look at, without a word. So go is asked first what package runtime/race
+ *    is made of; unless it is our file and nothing else, nothing is built.
+ * 3. The overlay is in memory, as an inherited descriptor: nothing is left behind.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/places.h"
+#include "trace/grow.h"
+
+#define WHO "redflag go"
+#define OURS "redflag.c"
+#define BUNDLED "race_linux_amd64.syso"
+
+static int help(void)
+{
+    puts("usage: redflag go [OPTION...] build|install|run|test [ARGUMENT OF GO...]\n"
+         "       redflag go overlay\n\n"
+         "Builds Go programs, and runs them or their tests, with redflag's race detector in place of the one of `go build -race`.\n"
+         "The program that `redflag go build` leaves runs by itself. `overlay` prints what makes it so, for tools that call go\n"
+         "themselves: GOFLAGS=-overlay=FILE go test -race ...\n\n"
+         "  -d, --detector NAME   for run and test: fasttrack (the default), acculock, pacer, ...; `redflag go -d list` names all\n"
+         "      --rate SHARE      pacer: how much of the run is sampled, as 0.01\n"
+         "      --seed NUMBER     of every random choice\n\n"
+         "A program that was built takes them from REDFLAG_OPTIONS, as detector=pacer:rate=0.01. GORACE is honoured as ever:\n"
+         "log_path, exitcode, strip_path_prefix, halt_on_error, atexit_sleep_ms.\n"
+         "REDFLAG_GO names the go command (default: go).");
+    return RF_EXIT_OK;
+}
+
+static int list_detectors(void)
+{
+    static const char *const names[] = {
+#define RF_GO_DETECTOR(name) #name,
+#include "go/detectors.def"
+#undef RF_GO_DETECTOR
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        puts(names[i]);
+    return RF_EXIT_OK;
+}
+
+static bool is_detector(const char *name)
+{
+#define RF_GO_DETECTOR(other) || !strcmp(name, #other)
+    return false
+#include "go/detectors.def"
+        ;
+#undef RF_GO_DETECTOR
+}
+
+/* The first line that a command prints; false, and nothing said, if it fails. What it complains of is seen. */
+static bool ask(char *const *command, char *answer, size_t size)
+{
+    int ends[2], status = -1;
+    if (pipe(ends) != 0)
+        return false;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 1);
+        close(ends[0]);
+        close(ends[1]);
+        execvp(command[0], command);
+        fprintf(stderr, WHO ": %s: %s; REDFLAG_GO names the go command\n", command[0], strerror(errno));
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t used = 0;
+    for (ssize_t got; used < size - 1 && (got = read(ends[0], answer + used, size - 1 - used)) > 0;)
+        used += (size_t)got;
+    answer[used] = 0;
+    answer[strcspn(answer, "\n")] = 0;
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void put_quoted(FILE *file, const char *text)
+{
+    putc('"', file);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            putc('\\', file);
+        putc(*text, file);
+    }
+    putc('"', file);
+}
+
+/* What the user's own overlay replaces, without the brackets around it; NULL: it cannot be read. */
+static char *user_overlay(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = rf_zeroed(1, 1);
+    size_t size = 0;
+    for (char block[4096]; file;) {
+        size_t got = fread(block, 1, sizeof block, file);
+        if (!got)
+            break;
+        text = rf_resize(text, size + got + 1);
+        memcpy(text + size, block, got);
+        text[size += got] = 0;
+    }
+    if (!file) {
+        fprintf(stderr, WHO ": %s: %s\n", path, strerror(errno));
+        return NULL;
+    }
+    fclose(file);
+    const char *key = strstr(text, "\"Replace\"");
+    char *open = key ? strchr(key, '{') : NULL, *close = open ? strchr(open, '}') : NULL;
+    if (!close) {
+        fprintf(stderr, WHO ": %s: this is no overlay for go: it has no \"Replace\" with names of files\n", path);
+        return NULL;
+    }
+    *close = 0;
+    return open + 1;
+}
+
+/* `rest`: what else is replaced. */
+static void write_overlay(FILE *file, const char *goroot, const char *ours, const char *rest)
+{
+    char package[2 * PATH_MAX];
+    fputs("{\"Replace\":{", file);
+    snprintf(package, sizeof package, "%s/src/runtime/race/" BUNDLED, goroot);
+    put_quoted(file, package);
+    fputs(":\"\",", file);
+    snprintf(package, sizeof package, "%s/src/runtime/race/" OURS, goroot);
+    put_quoted(file, package);
+    fputs(":", file);
+    put_quoted(file, ours);
+    if (rest && rest[strspn(rest, " \t\r\n")])
+        fprintf(file, ",%s", rest);
+    fputs("}}\n", file);
+}
+
+/* The overlay, as a file that a child of ours can open by the name; false: it said why. */
+static bool make_overlay(const char *goroot, const char *ours, const char *users, char *name, size_t size)
+{
+    int fd = memfd_create("redflag-go-overlay", 0);
+    FILE *file = fd >= 0 ? fdopen(dup(fd), "w") : NULL;
+    char *rest = users ? user_overlay(users) : NULL;
+    if (users && !rest)
+        return false;
+    if (!file) {
+        fprintf(stderr, WHO ": the overlay cannot be made: %s\n", strerror(errno));
+        return false;
+    }
+    write_overlay(file, goroot, ours, rest);
+    fclose(file);
+    snprintf(name, size, "/proc/self/fd/%d", fd);
+    return true;
+}
+
+/* Is package runtime/race our file and nothing else (2)? */
+static bool overlay_works(const char *go, const char *overlay_flag)
+{
+    char answer[4096];
+    char *command[] = { (char *)go, "list", "-race", (char *)overlay_flag, "-f", "{{.CFiles}}{{.SysoFiles}}", "runtime/race", NULL };
+    if (!ask(command, answer, sizeof answer))
+        return false;
+    if (!strcmp(answer, "[" OURS "][]"))
+        return true;
+    fprintf(stderr, WHO ": this go does not build runtime/race from our file (%s); Go 1.19 for linux/amd64 with cgo is needed\n", answer);
+    return false;
+}
+
+/* The user's -overlay, in whichever form, is taken out of the arguments: go takes one only. */
+static const char *take_user_overlay(int *count, char **arguments)
+{
+    const char *users = NULL;
+    int left = 0;
+    for (int i = 0; i < *count; i++) {
+        const char *word = arguments[i][0] == '-' && arguments[i][1] == '-' ? arguments[i] + 1 : arguments[i];
+        if (!strcmp(word, "-args") || !strcmp(word, "-")) {
+            while (i < *count)
+                arguments[left++] = arguments[i++];
+        } else if (!strncmp(word, "-overlay=", 9))
+            users = word + 9;
+        else if (!strcmp(word, "-overlay") && i + 1 < *count)
+            users = arguments[++i];
+        else
+            arguments[left++] = arguments[i];
+    }
+    *count = left;
+    return users;
+}
+
+static void add_option(const char *name, const char *value)
+{
+    const char *old = getenv("REDFLAG_OPTIONS");
+    char *text = rf_zeroed((old ? strlen(old) : 0) + strlen(name) + strlen(value) + 3, 1);
+    sprintf(text, "%s%s%s=%s", old ? old : "", old && *old ? ":" : "", name, value);
+    setenv("REDFLAG_OPTIONS", text, 1);
+    free(text);
+}
+
+/* One of our own options; 0: it is none, -1: it said what is wrong, else how many arguments it took. */
+static int own_option(int argc, char **argv)
+{
+    static const char *const forms[][2] = { { "-d", "detector" }, { "--detector", "detector" }, { "--rate", "rate" }, { "--seed", "seed" } };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        size_t length = strlen(forms[i][0]);
+        bool joined = !strncmp(argv[0], forms[i][0], length) && argv[0][length] == '=';
+        if (!joined && strcmp(argv[0], forms[i][0]) != 0)
+            continue;
+        const char *value = joined ? argv[0] + length + 1 : argc > 1 ? argv[1] : NULL;
+        if (!value) {
+            fprintf(stderr, WHO ": %s needs a value\n", argv[0]);
+            return -1;
+        }
+        if (!strcmp(forms[i][1], "detector") && strcmp(value, "list") != 0 && !is_detector(value)) {
+            fprintf(stderr, WHO ": '%s' is no detector that Go programs have; `redflag go -d list` names them\n", value);
+            return -1;
+        }
+        char *end = NULL;
+        double number = strtod(value, &end);
+        if (strcmp(forms[i][1], "detector") != 0 && (end == value || *end || number < 0)) {
+            fprintf(stderr, WHO ": %s: '%s' is not a number\n", forms[i][0], value);
+            return -1;
+        }
+        if (!strcmp(value, "list"))
+            exit(list_detectors());
+        add_option(forms[i][1], value);
+        return joined ? 1 : 2;
+    }
+    return 0;
+}
+
+int rf_cli_go(int argc, char **argv)
+{
+    int i = 1;
+    bool chosen = false;
+    for (int used; i < argc && argv[i][0] == '-'; i += used, chosen = true) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+            return help();
+        used = own_option(argc - i, argv + i);
+        if (!used)
+            fprintf(stderr, WHO ": unknown option '%s'; try 'redflag go --help'\n", argv[i]);
+        if (used <= 0)
+            return RF_EXIT_USAGE;
+    }
+    const char *verb = i < argc ? argv[i] : "";
+    bool runs = !strcmp(verb, "run") || !strcmp(verb, "test"), shows = !strcmp(verb, "overlay");
+    if (!runs && !shows && strcmp(verb, "build") != 0 && strcmp(verb, "install") != 0) {
+        fprintf(stderr, WHO ": %s%s%s; build, install, run or test is expected\n", *verb ? "'" : "no verb", verb, *verb ? "'" : "");
+        return RF_EXIT_USAGE;
+    }
+    if (chosen && !runs) {
+        fputs(WHO ": a program that is built takes its options when it runs, from REDFLAG_OPTIONS\n", stderr);
+        return RF_EXIT_USAGE;
+    }
+    struct rf_places places;
+    char ours[2 * PATH_MAX], goroot[PATH_MAX], overlay[64], flag[96];
+    if (!rf_cli_places(&places, WHO))
+        return RF_EXIT_USAGE;
+    snprintf(ours, sizeof ours, "%.*s/go/" OURS, (int)(strrchr(places.tsan, '/') - places.tsan), places.tsan);
+    if (access(ours, R_OK) != 0) {
+        fprintf(stderr, WHO ": %s: %s\n", ours, strerror(errno));
+        return RF_EXIT_USAGE;
+    }
+    const char *set = getenv("REDFLAG_GO"), *go = set && *set ? set : "go";
+    char *asks[] = { (char *)go, "env", "GOROOT", NULL };
+    if (!ask(asks, goroot, sizeof goroot))
+        return RF_EXIT_USAGE;
+    int count = argc - i - 1;
+    const char *users = take_user_overlay(&count, argv + i + 1);
+    if (!make_overlay(goroot, ours, users, overlay, sizeof overlay))
+        return RF_EXIT_USAGE;
+    snprintf(flag, sizeof flag, "-overlay=%s", overlay);
+    if (!overlay_works(go, flag))
+        return RF_EXIT_USAGE;
+    if (shows) {
+        write_overlay(stdout, goroot, ours, NULL);
+        return RF_EXIT_OK;
+    }
+    char **command = rf_zeroed((size_t)count + 5, sizeof *command);
+    command[0] = (char *)go;
+    command[1] = (char *)verb;
+    command[2] = "-race";
+    command[3] = flag;
+    memcpy(command + 4, argv + i + 1, (size_t)count * sizeof *command);
+    execvp(go, command);
+    fprintf(stderr, WHO ": %s: %s; REDFLAG_GO names the go command\n", go, strerror(errno));
+    return RF_EXIT_USAGE;
+}

@@ -1,0 +1,321 @@
+/* Goroutines: what hooks are given as their first argument, and the slots by which clocks know them.
+ *
+ * 1. A goroutine has a slot and, in `now`, its epoch there. A slot changes hands only if the next owner knows all that its last one did
+ *    (the goroutine that starts it knows), or if no history names the slot any more (sweep.h found that). So slots are as many as
+ *    goroutines live at once, or ended unnoticed since the last sweep: not as many as were ever started.
+ * 2. Times never wrap: before they would, a goroutine goes on under a slot that nobody had before.
+ * 3. Slots and their owners are under slots_lock. A goroutine's other fields belong to it (views.h, 4); `now` is also read, without a
+ *    lock, for the goroutine of finalizers.
+ * 4. A goroutine's record is used again for the next one: its room for frames stays, and so do the notes that it has looked up, which
+ *    are true for everybody.
+ */
+#ifndef RF_GO_GOROUTINES_H
+#define RF_GO_GOROUTINES_H
+
+#include "go/notes.h"
+#include "go/views.h"
+
+#ifndef RF_TIME_LIMIT
+#define RF_TIME_LIMIT (UINT32_MAX - 64) /* less for tests. A hook adds a few to it at most */
+#endif
+#define FRAMES_FIRST 64u
+#define CACHED_NOTES 64u
+#define MAIN_GOROUTINE 1u /* 0 is what runs before it */
+
+struct frame {
+    uintptr_t pc;       /* where its caller goes on */
+    uint32_t note, pad; /* of the stack up to here; 0: not asked yet */
+};
+
+struct goroutine {
+    rf_epoch now; /* the same as view.own; all ones if another detector than FastTrack is at work */
+    struct frame *top, *end;
+    uint32_t ignore; /* of synchronisation: how often it was begun and not ended */
+    uint32_t number;
+    struct view view;
+    struct frame *frames;
+    struct goroutine *next; /* of those that are not in use */
+    uint32_t learned;       /* all_learned, when it last began an epoch for it */
+    uint32_t mutex_kind;    /* detectors.h: in which function of package sync its last atomic operation was */
+    struct cached_note {
+        uintptr_t pc;
+        uint32_t below, note;
+    } cache[CACHED_NOTES];
+};
+
+struct owner {
+    uint32_t since; /* its first time in the slot */
+    uint32_t goroutine, created;
+    bool ended;
+};
+
+enum { SLOT_OWNED, SLOT_IDLE, SLOT_SPENT }; /* idle: between owners. Spent: times are used up, it has no next one */
+
+struct slot {
+    struct owner *owners; /* in the order of their times */
+    uint32_t count, cap;
+    uint32_t last; /* the last time used, once its owner has ended */
+    uint32_t state;
+    struct goroutine *goroutine; /* OWNED: whose it is */
+};
+
+static uint32_t slots_lock;
+static struct slot *slots;
+static uint32_t slot_count, slot_cap;
+static struct slot_list {
+    uint32_t *at;
+    uint32_t count, cap;
+} idle_slots, forgotten_slots;
+static uint32_t owner_count; /* of all slots */
+static uint32_t goroutines_started, goroutines_live;
+static struct goroutine *spare_goroutines; /* under slots_lock */
+
+static inline uint32_t goroutine_slot(const struct goroutine *g)
+{
+    return rf_epoch_slot(g->view.own);
+}
+
+/* ---- slots, under the lock ---- */
+
+static void slot_own(uint32_t slot, struct goroutine *g, uint32_t created)
+{
+    struct slot *s = &slots[slot];
+    s->state = SLOT_OWNED;
+    s->goroutine = g;
+    s->owners = grown(s->owners, &s->cap, s->count + 1, sizeof *s->owners);
+    s->owners[s->count++] = (struct owner){ s->last + 1, g->number, created, false };
+    owner_count++;
+    g->view.own = rf_epoch_make(slot, s->last + 1);
+}
+
+static void slot_take_fresh(struct goroutine *g, uint32_t created)
+{
+    slots = grown(slots, &slot_cap, slot_count + 1, sizeof *slots);
+    slot_own(slot_count++, g, created);
+}
+
+static void slot_list_add(struct slot_list *list, uint32_t slot)
+{
+    list->at = grown(list->at, &list->cap, list->count + 1, sizeof *list->at);
+    list->at[list->count++] = slot;
+}
+
+/* One that had an owner before, if there is any that this goroutine may have (invariant 1). Whose end the parent has seen is likely to
+ * be among those that ended last. */
+static bool slot_take_used(struct goroutine *g, const struct goroutine *parent, uint32_t created)
+{
+    for (uint32_t i = idle_slots.count, least = i > 32 ? i - 32 : 0; parent && i-- > least;) {
+        uint32_t slot = idle_slots.at[i];
+        if (view_get(&parent->view, slot) < slots[slot].last)
+            continue;
+        idle_slots.at[i] = idle_slots.at[--idle_slots.count];
+        slot_own(slot, g, created);
+        return true;
+    }
+    if (!forgotten_slots.count)
+        return false;
+    slot_own(forgotten_slots.at[--forgotten_slots.count], g, created);
+    return true;
+}
+
+static void slot_leave(uint32_t slot, uint32_t last)
+{
+    struct slot *s = &slots[slot];
+    s->last = last;
+    s->goroutine = NULL;
+    s->owners[s->count - 1].ended = true;
+    s->state = last >= RF_TIME_LIMIT ? SLOT_SPENT : SLOT_IDLE;
+    if (s->state == SLOT_IDLE)
+        slot_list_add(&idle_slots, slot);
+}
+
+/* Whose epoch it is. What a history names is still known (sweep.h); of one that was overwritten just now it may be the next owner. */
+static struct owner owner_of(rf_epoch epoch)
+{
+    spin_lock(&slots_lock);
+    const struct slot *s = &slots[rf_epoch_slot(epoch)];
+    uint32_t low = 0, high = s->count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (s->owners[middle].since > rf_epoch_time(epoch))
+            high = middle;
+        else
+            low = middle;
+    }
+    struct owner owner = s->owners[low];
+    spin_unlock(&slots_lock);
+    return owner;
+}
+
+/* ---- epochs ---- */
+
+static __attribute__((noinline)) void epoch_in_fresh_slot(struct goroutine *g)
+{
+    rf_epoch old = g->view.own;
+    spin_lock(&slots_lock);
+    struct slot *s = &slots[rf_epoch_slot(old)];
+    uint32_t created = s->owners[s->count - 1].created;
+    s->last = rf_epoch_time(old);
+    s->state = SLOT_SPENT;
+    s->goroutine = NULL;
+    slot_take_fresh(g, created);
+    spin_unlock(&slots_lock);
+    view_set(&g->view, old); /* all that was done under the old one is past */
+    __atomic_store_n(&g->now, g->view.own, __ATOMIC_RELAXED);
+}
+
+/* Before anything is locked: slots_lock comes first, as sweeps take cells' locks under it. */
+static inline void epoch_room(struct goroutine *g)
+{
+    if (__builtin_expect(rf_epoch_time(g->view.own) >= RF_TIME_LIMIT, 0))
+        epoch_in_fresh_slot(g);
+}
+
+/* What the goroutine knows was handed on: what it does from now on is later. The caller has made room. */
+static inline void epoch_next(struct goroutine *g)
+{
+    g->view.own++;
+    __atomic_store_n(&g->now, g->view.own, __ATOMIC_RELAXED);
+}
+
+/* ---- stacks ---- */
+
+static __attribute__((noinline)) void frames_grow(struct goroutine *g)
+{
+    size_t count = (size_t)(g->end - g->frames), room = 2 * count;
+    struct frame *larger = take(room * sizeof *larger);
+    memcpy(larger, g->frames, count * sizeof *larger);
+    give(g->frames, count * sizeof *larger);
+    g->frames = larger;
+    g->top = larger + count;
+    g->end = larger + room;
+}
+
+static inline void frame_push(struct goroutine *g, uintptr_t pc)
+{
+    if (__builtin_expect(g->top == g->end, 0))
+        frames_grow(g);
+    g->top->pc = pc;
+    g->top->note = 0;
+    g->top++;
+}
+
+static inline void frame_pop(struct goroutine *g)
+{
+    if (g->top > g->frames)
+        g->top--;
+}
+
+static inline uint32_t note_cached(struct goroutine *g, uintptr_t pc, uint32_t below)
+{
+    struct cached_note *c = &g->cache[(pc * 31 ^ below * UINT64_C(0x9e3779b1)) / 4 % CACHED_NOTES];
+    if (c->pc != pc || c->below != below)
+        *c = (struct cached_note){ pc, below, note_put(pc, below) };
+    return c->note;
+}
+
+/* The note of the goroutine's stack: frames from the innermost known one upwards get theirs. */
+static inline uint32_t note_of_stack(struct goroutine *g)
+{
+    struct frame *frame = g->top;
+    while (frame > g->frames && !frame[-1].note)
+        frame--;
+    uint32_t note = frame > g->frames ? frame[-1].note : 0;
+    for (; frame < g->top; frame++)
+        frame->note = note = note_cached(g, frame->pc, note);
+    return note;
+}
+
+static inline uint32_t note_here(struct goroutine *g, uintptr_t pc)
+{
+    return note_cached(g, pc, note_of_stack(g));
+}
+
+/* ---- begin and end ---- */
+
+static uint32_t slots_limit = 256, owners_limit = 1u << 20; /* above them a sweep is due */
+static void sweep_locked(void);
+
+/* parent NULL: Go's runtime itself. */
+static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
+{
+    uint32_t created = !parent ? note_put(pc, 0) : pc ? note_here(parent, pc) : 0;
+    if (parent)
+        epoch_room(parent);
+    spin_lock(&slots_lock);
+    if (owner_count > owners_limit)
+        sweep_locked();
+    struct goroutine *g = spare_goroutines;
+    if (g)
+        spare_goroutines = g->next;
+    else {
+        g = take(sizeof *g);
+        g->frames = take(FRAMES_FIRST * sizeof *g->frames);
+        g->end = g->frames + FRAMES_FIRST;
+    }
+    g->number = goroutines_started++;
+    goroutines_live++;
+    g->ignore = g->mutex_kind = 0;
+    if (!slot_take_used(g, parent, created)) {
+        if (slot_count >= slots_limit)
+            sweep_locked();
+        if (!slot_take_used(g, parent, created))
+            slot_take_fresh(g, created);
+    }
+    spin_unlock(&slots_lock);
+    g->top = g->frames;
+    g->now = g->view.own;
+    if (parent) {
+        if (parent->view.extra)
+            view_set(&parent->view, parent->view.extra);
+        parent->view.extra = 0;
+        g->view.known = times_share(parent->view.known);
+        g->view.extra = parent->view.own;
+        epoch_next(parent);
+    }
+    return g;
+}
+
+static void goroutine_end(struct goroutine *g)
+{
+    rf_epoch last = g->view.own;
+    view_end(&g->view);
+    spin_lock(&slots_lock);
+    slot_leave(rf_epoch_slot(last), rf_epoch_time(last));
+    goroutines_live--;
+    g->next = spare_goroutines;
+    spare_goroutines = g;
+    spin_unlock(&slots_lock);
+}
+
+/* How often a goroutine learned what all others had done. Theirs are then epochs that somebody knows who was handed no view: before one
+ * of them learns more it begins another, so that what views.h says in 3 stays true of the old one. */
+static uint32_t all_learned;
+
+static inline void epoch_before_learning(struct goroutine *g)
+{
+    uint32_t learned = __atomic_load_n(&all_learned, __ATOMIC_RELAXED);
+    if (__builtin_expect(g->learned != learned, 0)) {
+        g->learned = learned;
+        epoch_next(g);
+    }
+}
+
+/* All that has happened comes before what this goroutine does from now on. Others run on meanwhile; what they do until they next hand
+ * something on counts as known, too. */
+static void goroutine_learn_all(struct goroutine *g)
+{
+    spin_lock(&slots_lock);
+    __atomic_add_fetch(&all_learned, 1, __ATOMIC_SEQ_CST);
+    struct times *times = view_alone(&g->view, slot_count);
+    for (uint32_t i = 0; i < slot_count; i++) {
+        const struct goroutine *owner = slots[i].goroutine;
+        uint32_t time = slots[i].state == SLOT_OWNED && owner ? rf_epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED))
+                                                              : slots[i].last;
+        if (owner != g && time > times->time[i])
+            times->time[i] = time;
+    }
+    spin_unlock(&slots_lock);
+}
+
+#endif

@@ -1,0 +1,189 @@
+/* What a goroutine, or an object that orders goroutines, knows of all others: a vector clock that is shared as long as nobody changes
+ * it.
+ *
+ * 1. A view is an array of times by slot, and two epochs beside it that count if they are later than their entries in the array: `own`,
+ *    the last of whoever made it, and `extra`, what it learned last. So to start a goroutine, or to hand a view on, copies no array.
+ * 2. An array is changed in place only by a view that is alone in using it (`users` is 1): nobody else can come to use it then.
+ *    Otherwise the view takes a copy first.
+ * 3. A view whose own is not 0 is all that its owner knew at that epoch. As times are handed on only together with views, whoever
+ *    knows that epoch knows the whole view, and need not look at it.
+ * 4. A view is changed only under the lock of what it belongs to: an object's cell, or by its goroutine, which runs on one kernel
+ *    thread at a time (or is blocked, and the one that wakes it acts for it).
+ */
+#ifndef RF_GO_VIEWS_H
+#define RF_GO_VIEWS_H
+
+#include "core/clock.h"
+#include "go/system.h"
+
+struct times {
+    uint32_t users; /* changed atomically */
+    uint32_t len, cap, pad;
+    uint32_t time[];
+};
+
+struct view {
+    struct times *known; /* NULL: nothing */
+    rf_epoch own, extra;
+};
+
+static inline uint32_t times_get(const struct times *times, uint32_t slot)
+{
+    return times && slot < times->len ? times->time[slot] : 0;
+}
+
+/* Of the own slot all that is earlier is known, whoever had it (slots.h). */
+static inline uint32_t view_get(const struct view *view, uint32_t slot)
+{
+    if (slot == rf_epoch_slot(view->own) && view->own)
+        return rf_epoch_time(view->own);
+    uint32_t time = times_get(view->known, slot);
+    if (slot == rf_epoch_slot(view->extra) && rf_epoch_time(view->extra) > time)
+        return rf_epoch_time(view->extra);
+    return time;
+}
+
+static inline bool view_knows(const struct view *view, rf_epoch epoch)
+{
+    return rf_epoch_time(epoch) <= view_get(view, rf_epoch_slot(epoch));
+}
+
+static inline size_t times_size(uint32_t cap)
+{
+    return sizeof(struct times) + cap * sizeof(uint32_t);
+}
+
+static struct times *times_new(uint32_t len)
+{
+    uint32_t cap = 12;
+    while (cap < len)
+        cap = 2 * cap + 4;
+    struct times *times = take(times_size(cap));
+    times->users = 1;
+    times->cap = cap;
+    times->len = len;
+    return times;
+}
+
+static inline struct times *times_share(struct times *times)
+{
+    if (times)
+        __atomic_add_fetch(&times->users, 1, __ATOMIC_RELAXED); /* who shares it has it: it cannot end meanwhile */
+    return times;
+}
+
+static inline void times_leave(struct times *times)
+{
+    if (times && __atomic_sub_fetch(&times->users, 1, __ATOMIC_ACQ_REL) == 0)
+        give(times, times_size(times->cap));
+}
+
+/* An array of at least this length that only this view uses. */
+static struct times *view_alone(struct view *view, uint32_t len)
+{
+    struct times *old = view->known;
+    if (old && __atomic_load_n(&old->users, __ATOMIC_ACQUIRE) == 1 && len <= old->cap) {
+        if (old->len < len)
+            old->len = len; /* what lies between is zero: nobody ever wrote beyond len */
+        return old;
+    }
+    uint32_t old_len = old ? old->len : 0;
+    struct times *times = times_new(len > old_len ? len : old_len);
+    if (old)
+        memcpy(times->time, old->time, old_len * sizeof(uint32_t));
+    times_leave(old);
+    return view->known = times;
+}
+
+static void view_set(struct view *view, rf_epoch epoch)
+{
+    uint32_t slot = rf_epoch_slot(epoch);
+    if (rf_epoch_time(epoch) > times_get(view->known, slot))
+        view_alone(view, slot + 1)->time[slot] = rf_epoch_time(epoch);
+}
+
+/* view := view ⊔ { epoch } */
+static void view_learn(struct view *view, rf_epoch epoch)
+{
+    if (!epoch || view_knows(view, epoch))
+        return;
+    if (view->extra && rf_epoch_slot(view->extra) != rf_epoch_slot(epoch))
+        view_set(view, view->extra);
+    view->extra = epoch;
+}
+
+static bool times_within(const struct times *a, const struct view *b)
+{
+    if (!a || a == b->known)
+        return true;
+    const struct times *known = b->known;
+    uint32_t common = known && known->len < a->len ? known->len : known ? a->len : 0, late = 0;
+    for (uint32_t i = 0; i < common; i++)
+        late |= a->time[i] > known->time[i];
+    if (!late && common == a->len)
+        return true;
+    for (uint32_t i = 0; i < a->len; i++) /* own and extra count, too */
+        if (a->time[i] > view_get(b, i))
+            return false;
+    return true;
+}
+
+static void times_join(struct view *view, const struct times *from)
+{
+    struct times *into = view_alone(view, from->len);
+    for (uint32_t i = 0; i < from->len; i++)
+        into->time[i] = into->time[i] < from->time[i] ? from->time[i] : into->time[i];
+}
+
+/* view := view ⊔ from. Its own entry is the owner's matter. */
+static void view_join(struct view *view, const struct view *from)
+{
+    if (from->own && view_knows(view, from->own)) /* invariant 3 */
+        return;
+    if (!times_within(from->known, view)) {
+        struct view other = { from->known, 0, 0 };
+        if (times_within(view->known, &other)) {
+            times_leave(view->known);
+            view->known = times_share(from->known);
+        } else
+            times_join(view, from->known);
+    }
+    view_learn(view, from->extra);
+    view_learn(view, from->own);
+}
+
+/* view := from */
+static void view_copy(struct view *view, const struct view *from)
+{
+    if (view->known != from->known) {
+        struct times *old = view->known;
+        view->known = times_share(from->known);
+        times_leave(old);
+    }
+    view->own = from->own;
+    view->extra = from->extra;
+}
+
+static void view_end(struct view *view)
+{
+    times_leave(view->known);
+    *view = (struct view){ 0 };
+}
+
+/* view := view ⊔ from, for an object: its result is one owner's if that one knows the rest. */
+static void view_merge(struct view *view, const struct view *from)
+{
+    bool covered = !view->own && !view->known && !view->extra;
+    if (covered || (view->own && view_knows(from, view->own))) {
+        view_copy(view, from);
+        return;
+    }
+    if (view->own) {
+        rf_epoch own = view->own;
+        view->own = 0;
+        view_learn(view, own);
+    }
+    view_join(view, from);
+}
+
+#endif
