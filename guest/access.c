@@ -14,9 +14,11 @@
 #include "guest/intercept.h"
 #include "guest/nearby.h"
 #include "guest/objects.h"
+#include "guest/refusal.h"
 #include "guest/start.h"
 #include "guest/sweep.h"
 #include "guest/tap.h"
+#include "guest/threads.h"
 #include "guest/verdict.h"
 
 uint64_t rf_history_changes;
@@ -67,6 +69,7 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
     rf_spin_lock(&stripe->lock);
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     uint64_t quick;
+    bool refuses = __builtin_expect(rf_refuses, 0) && !step->allowed && !step->self->late;
     if (rf_locked_quick(step, word, mask, &quick)) {
         uint64_t old = word;
         if (quick == word || __atomic_compare_exchange_n(place, &word, quick, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -79,6 +82,8 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
     for (;;) {
         step->race = 0;
         rf_slices_of(word, &slices);
+        if (refuses && rf_slices_race(&slices, mask, step))
+            break;
         rf_slices_step(&slices, mask, step);
         uint64_t next = rf_slices_word(&slices, step, word), old = word;
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -112,33 +117,26 @@ static bool is_ignored(const struct rf_self *self, unsigned flags)
 /* What a step raced with. The thread is still busy: afterwards a sweep may give the moments' names to others. */
 static struct rf_found race_of(const struct rf_step *step, uintptr_t addr, size_t size)
 {
-    return (struct rf_found){ .addr = addr,
-                              .size = size,
-                              .flags = step->flags,
-                              .note = rf_moment_note(step->now),
-                              .moment = step->race,
-                              .earlier = rf_moment_note(step->race),
-                              .slot = rf_moment_slot(step->race),
-                              .time = rf_moment_time(step->race),
-                              .mask = step->race_mask,
-                              .writes = step->race_writes };
+    return rf_found_by(step, addr, size, rf_moment_note(step->now));
 }
 
-/* What follows a step, when nothing is held. */
-static void after(struct rf_self *self, const struct rf_found *race)
+/* The access races. If it is refused this does not come back, or it is allowed after all and recorded now. */
+static __attribute__((noinline)) void tell_race(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc,
+                                                const struct rf_found *race)
 {
-    if (race->size)
-        rf_race_found(self, race);
-    if (self->wants_sweep)
-        rf_sweep(self);
+    if (rf_race_found(self, race) && rf_refuses && !self->late)
+        rf_access_allowed(self, addr, size, flags, pc);
 }
 
 /* The end of an access that races. */
-static __attribute__((noinline)) void end_with_race(struct rf_self *self, uintptr_t addr, size_t size, const struct rf_step *step)
+static __attribute__((noinline)) void end_with_race(struct rf_self *self, uintptr_t addr, size_t size, const struct rf_step *step,
+                                                    uintptr_t pc)
 {
     struct rf_found race = race_of(step, addr, size);
     rf_busy_end(self);
-    after(self, &race);
+    tell_race(self, addr, size, step->flags, pc, &race);
+    if (self->wants_sweep)
+        rf_sweep(self);
 }
 
 /* All bytes of the mask were accessed in this epoch, in a word of the two plain forms. */
@@ -203,20 +201,15 @@ static size_t replace_equal(uint64_t *place, size_t count, uint64_t old, uint64_
 
 #define RANGE_AT_ONCE 65536u /* granules that are looked at between two times of not being busy: a long range must not hold up a sweep */
 
-void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+/* All granules of an access. The thread is busy. True: it races, with that; if such are refused, nothing of it is recorded from that
+ * granule on. */
+static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_t pc, struct rf_found *race)
 {
-    struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self || is_ignored(self, flags) || self->busy || !size, 0)) {
-        if (self || !rf_started || !(self = rf_self()) || is_ignored(self, flags) || !size)
-            return;
-    }
-    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
-        return;
-    struct rf_step step = { .self = self, .flags = flags };
-    struct rf_found race = { .size = 0 }; /* none */
+    struct rf_self *self = step->self;
     uintptr_t end = addr + size;
+    unsigned flags = step->flags;
     size_t turns = 0;
-    rf_busy_begin(self);
+    bool races = false;
     while (addr < end) {
         unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
         if (length > end - addr)
@@ -233,12 +226,16 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
         done = 1;
         if (!rf_word_repeats(self, place, word, mask, flags)) {
-            if (!step.now)
-                step.now = rf_moment_now(self, pc, flags, size);
-            if (step.now) {
-                alike = whole > 1 && !rf_word_has_units(word) && rf_word_quick(&step, word, 0xff, &next);
-                if (step_granule(place, word, mask, &step) && !race.size)
-                    race = race_of(&step, addr, length); /* what lies in this granule: only that is known to race */
+            if (!step->now)
+                step->now = rf_moment_now(self, pc, flags, size);
+            if (step->now) {
+                alike = whole > 1 && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
+                if (step_granule(place, word, mask, step) && !races) {
+                    *race = race_of(step, addr, length); /* what lies in this granule: only that is known to race */
+                    races = true;
+                    if (rf_refuses && !step->allowed && !self->late)
+                        break;
+                }
             }
         }
         touch(place);
@@ -252,13 +249,52 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         if (turns >= RANGE_AT_ONCE) {
             rf_busy_end(self);
             rf_busy_begin(self);
-            step.now = 0; /* a handler may have begun an epoch, a sweep may have given names to others */
+            step->now = 0; /* a handler may have begun an epoch, a sweep may have given names to others */
             turns = 0;
         }
     }
-    rf_busy_end(self);
-    if (__builtin_expect(race.size || self->wants_sweep, 0))
-        after(self, &race);
+    return races;
+}
+
+void rf_access_allowed(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    struct rf_step step = { .self = self, .flags = flags, .allowed = true };
+    struct rf_found known;
+    bool mine = rf_busy_enter(self);
+    step_all(&step, addr, size, pc, &known);
+    rf_busy_leave(self, mine);
+}
+
+void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(!self || is_ignored(self, flags) || self->busy || !size, 0)) {
+        if (self || !rf_started || !(self = rf_self()) || is_ignored(self, flags) || !size)
+            return;
+    }
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
+        return;
+    struct rf_step step = { .self = self, .flags = flags };
+    struct rf_found race;
+    bool whole = __builtin_expect(rf_refuses, 0) && addr % RF_GRANULE + size > RF_GRANULE && !self->late;
+    bool races = whole && rf_would_race(self, addr, size, flags, pc, &race);
+    if (!races) {
+        rf_busy_begin(self);
+        races = step_all(&step, addr, size, pc, &race);
+        rf_busy_end(self);
+    }
+    if (__builtin_expect(races, 0))
+        tell_race(self, addr, size, flags, pc, &race);
+    if (__builtin_expect(self->wants_sweep, 0))
+        rf_sweep(self);
+}
+
+void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_hot.self;
+    struct rf_found race;
+    if (rf_refuses && self && !self->busy && !self->late && !is_ignored(self, flags) && rf_would_race(self, addr, size, flags, pc, &race))
+        rf_race_found(self, &race);
 }
 
 /* As repeats_plainly() for a record: one slice has all bytes of the mask. See guest/units.h, 2. */
@@ -351,7 +387,7 @@ static inline void slow_granule(struct rf_step *step, uint64_t *place, unsigned 
         step_granule(place, word, mask, step);
         touch(place);
     }
-    if (*place & RF_ODD_BIT)
+    if ((*place & RF_ODD_BIT) && !step->race)
         see(step->self, place, mask, step->flags);
 }
 
@@ -360,7 +396,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
     unsigned offset = addr % RF_GRANULE, mask = ((1u << size) - 1) << offset;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || size > RF_GRANULE, 0)) {
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || size > RF_GRANULE || (rf_refuses && mask > 0xff), 0)) {
         rf_access(addr, size, flags, pc);
         return;
     }
@@ -383,7 +419,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
             step = rest;
     }
     if (__builtin_expect(step.race, 0)) {
-        end_with_race(self, addr, size, &step);
+        end_with_race(self, addr, size, &step, pc);
         return;
     }
     rf_busy_end(self);

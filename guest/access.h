@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct rf_self;
+
 /* Flags of an access; they are part of its note, so that a report can say them of both sides. */
 enum {
     RF_A_WRITE = 1,
@@ -20,7 +22,11 @@ enum {
 };
 
 void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc); /* any size, any alignment, may be long */
+/* It happens whatever it races with, which is not told. The caller may be busy. */
+void rf_access_allowed(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags); /* the same for sizes up to 8 */
+/* A range that is accessed in pieces: if all of it together would race and races are refused, that is done now, before the first. */
+void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
 static inline void rf_range_read(const void *addr, size_t size, uintptr_t pc)
 {
     rf_access((uintptr_t)addr, size, 0, pc);

@@ -286,9 +286,9 @@ void rf_atomic_updated(struct rf_atomic *op)
 void rf_atomic_check(struct rf_atomic *op, bool writes)
 {
     unsigned flags = RF_A_ATOMIC | (writes ? RF_A_WRITE : 0);
-    bool may_defer = op->publishes && op->acquires && !op->silent;
+    bool may_defer = (op->publishes || (rf_refuses && writes)) && op->acquires && !op->silent;
     struct fences *fences = may_defer ? fences_of(op->self) : NULL;
-    if (rf_tap && may_defer) /* told between what it receives and what it publishes: tell_access() */
+    if (rf_tap && may_defer && op->publishes) /* told between what it receives and what it publishes: tell_access() */
         return;
     if (may_defer)
         fences->deferring = true;
@@ -309,6 +309,40 @@ bool rf_atomic_defer(struct rf_self *self, const struct rf_report_side *now, con
     fences->races[i].slot = slot;
     fences->races[i].time = time;
     return true;
+}
+
+/* What the operation is about to receive orders it after (slot, time). */
+static bool will_know(const struct rf_atomic *op, uint32_t slot, uint32_t time)
+{
+    const struct rf_object *object = op->object;
+    if (time <= rf_clock_get(&op->self->thread.clock, slot))
+        return true;
+    return op->acquires && object &&
+           (time <= rf_clock_get(&object->sync.released, slot) ||
+            (object->kind != RF_O_ATOMIC && time <= rf_clock_get(&object->sync.readers, slot)));
+}
+
+void rf_atomic_refuse_slowly(struct rf_atomic *op)
+{
+    struct fences *fences = op->self->atomics;
+    if (!fences || !fences->deferred)
+        return;
+    bool opened = op->object != NULL, records = false;
+    unsigned count = fences->deferred;
+    fences->deferred = 0;
+    for (unsigned i = 0; i < count; i++) {
+        records = true;
+        if (will_know(op, fences->races[i].slot, fences->races[i].time))
+            continue;
+        struct rf_report_side now = fences->races[i].now, before = fences->races[i].before;
+        if (opened)
+            rf_atomic_close(op);
+        rf_refused(op->self, &now, &before);
+        if (opened)
+            op->object = rf_object_lock(op->self, op->addr, RF_O_ATOMIC, true);
+    }
+    if (records) /* it was not, when it seemed to race */
+        rf_access_allowed(op->self, op->addr, op->size, RF_A_ATOMIC | RF_A_WRITE, op->pc);
 }
 
 void rf_atomic_settle(struct rf_atomic *op)

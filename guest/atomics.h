@@ -3,6 +3,7 @@
 #define RF_GUEST_ATOMICS_H
 
 #include "guest/access.h"
+#include "guest/refusal.h"
 #include "guest/objects.h"
 
 struct rf_report_side;
@@ -40,6 +41,14 @@ void rf_atomic_close(struct rf_atomic *op); /* nothing was done */
 /* The check of the operation as an access: before it if it publishes, after it otherwise (guest/atomics.c, 5). */
 void rf_atomic_check(struct rf_atomic *op, bool writes);
 void rf_atomic_settle(struct rf_atomic *op);
+/* Just before an operation that writes, with the object locked if there is one: whether it races is decided now, if such are refused
+ * (guest/refusal.h). It may not come back; if it does, the object is as it was. */
+void rf_atomic_refuse_slowly(struct rf_atomic *op);
+static inline void rf_atomic_refuse(struct rf_atomic *op)
+{
+    if (__builtin_expect(rf_refuses, 0))
+        rf_atomic_refuse_slowly(op);
+}
 
 /* guest/access.c asks before it reports a race of an atomic access with an earlier one of (slot, time). True: the operation is not
  * done yet and may turn out to be ordered after the other by what it acquires; the report is made then, if it must be. */

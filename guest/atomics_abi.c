@@ -103,16 +103,19 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
             return old;                                                                                                     \
         }                                                                                                                   \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
-        if (op.publishes)                                                                                                   \
+        bool early = op.publishes || rf_refuses;                                                                            \
+        if (early)                                                                                                          \
             rf_atomic_check(&op, true);                                                                                     \
         do {                                                                                                                \
             if (rf_atomic_open(&op, op.publishes)) {                                                                        \
+                rf_atomic_refuse(&op);                                                                                      \
                 WRITE(bits, addr, old, (type)(result));                                                                     \
                 rf_atomic_updated(&op);                                                                                     \
                 break;                                                                                                      \
             }                                                                                                               \
+            rf_atomic_refuse(&op);                                                                                          \
         } while (!swap_##bits(addr, &old, (type)(result)));                                                                 \
-        if (op.publishes)                                                                                                   \
+        if (early)                                                                                                          \
             rf_atomic_settle(&op);                                                                                          \
         else                                                                                                                \
             rf_atomic_check(&op, true);                                                                                     \
@@ -130,20 +133,22 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
             return old;                                                                                                     \
         }                                                                                                                   \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, pc);                                         \
-        bool told = false, done = false;                                                                                    \
+        bool told = false, done = false, early = op.publishes || rf_refuses;                                                                                   \
         for (;;) {                                                                                                          \
             old = read_##bits(addr);                                                                                        \
             bool likely = old == expected;                                                                                  \
-            if (likely && op.publishes && !told) {                                                                          \
+            if (likely && early && !told) {                                                                                 \
                 rf_atomic_check(&op, true);                                                                                 \
                 told = true;                                                                                                \
             }                                                                                                               \
             if (rf_atomic_open(&op, likely && op.publishes)) {                                                              \
                 old = read_##bits(addr);                                                                                    \
-                if (old == expected && op.publishes && !told) {                                                             \
+                if (old == expected && early && !told) {                                                                    \
                     rf_atomic_close(&op);                                                                                   \
                     continue;                                                                                               \
                 }                                                                                                           \
+                if (old == expected)                                                                                        \
+                    rf_atomic_refuse(&op);                                                                                  \
                 old = expected;                                                                                             \
                 done = swap_##bits(addr, &old, value);                                                                      \
                 if (done)                                                                                                   \
@@ -154,6 +159,7 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
             }                                                                                                               \
             if (!likely)                                                                                                    \
                 break;                                                                                                      \
+            rf_atomic_refuse(&op);                                                                                          \
             done = swap_##bits(addr, &old, value);                                                                          \
             if (done)                                                                                                       \
                 break;                                                                                                      \

@@ -132,6 +132,34 @@ static void put_atomic(struct rf_slice *slice, struct rf_step *step)
     rf_readers_add(set, step->now);
 }
 
+/* A plain slice, against an access of either kind. */
+static void check_plain(const struct rf_slice *slice, struct rf_step *step)
+{
+    uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice);
+    if (!rf_step_ordered(step, w))
+        rf_step_race(step, w, true);
+    else if ((step->flags & RF_A_WRITE) && r & RF_IS_SET)
+        rf_step_race_in_set(step, r & ~RF_IS_SET);
+    else if ((step->flags & RF_A_WRITE) && !rf_step_ordered(step, r))
+        rf_step_race(step, r, false);
+}
+
+bool rf_slices_race(const struct rf_slices *slices, unsigned mask, struct rf_step *step)
+{
+    step->race = 0;
+    for (unsigned i = 0; i < slices->count && !step->race; i++) {
+        const struct rf_slice *slice = &slices->list[i];
+        if (!(slice->mask & mask) || (slice->atomic && step->flags & RF_A_ATOMIC))
+            continue;
+        if (slice->atomic)
+            check_atomic(slice, step);
+        else
+            check_plain(slice, step);
+        step->race_mask = slice->mask;
+    }
+    return step->race;
+}
+
 static void step_atomic(struct rf_slices *slices, unsigned mask, struct rf_step *step)
 {
     unsigned left = mask;
@@ -140,13 +168,8 @@ static void step_atomic(struct rf_slices *slices, unsigned mask, struct rf_step 
         if (!(slice->mask & mask))
             continue;
         if (!slice->atomic) {
-            uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice), race = step->race;
-            if (!rf_step_ordered(step, w))
-                rf_step_race(step, w, true);
-            else if ((step->flags & RF_A_WRITE) && r & RF_IS_SET)
-                rf_step_race_in_set(step, r & ~RF_IS_SET);
-            else if ((step->flags & RF_A_WRITE) && !rf_step_ordered(step, r))
-                rf_step_race(step, r, false);
+            uint32_t race = step->race;
+            check_plain(slice, step);
             if (step->race != race)
                 step->race_mask = slice->mask;
             continue;

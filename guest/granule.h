@@ -85,6 +85,7 @@ struct rf_step {
     struct rf_stripe *stripe; /* NULL: its lock is not held, so no unit may be taken or changed */
     uint32_t now;             /* its moment */
     unsigned flags;
+    bool allowed;      /* it happens, even if it races (guest/refusal.h) */
     bool needs_stripe; /* the step cannot be done without */
     uint32_t race;     /* the moment that it races with; 0: none */
     bool race_writes;  /* that was a write */
@@ -219,6 +220,8 @@ struct rf_slices {
 void rf_slices_of(uint64_t word, struct rf_slices *slices);
 /* The step on all bytes of the mask. */
 void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *step);
+/* What that would race with, told in the step; nothing changes. Units are looked at under their lock. */
+bool rf_slices_race(const struct rf_slices *slices, unsigned mask, struct rf_step *step);
 /* Back to a word; takes a record if it must (step->stripe, or step->needs_stripe is set), that of the word they come from if it
  * has room. */
 uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t old);

@@ -189,6 +189,7 @@ static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size
 {
     const size_t piece = RF_HEAP_MEDIUM;
     uint32_t note = 0;
+    rf_range_refuse(block, size, RF_A_WRITE | RF_A_FREE, pc);
     for (size_t at = 0; at < size; at += piece) {
         size_t length = size - at < piece ? size - at : piece;
         if (!at || rf_range_touched(block + at, length)) /* else there is nothing to race with */

@@ -18,6 +18,7 @@
 #include "guest/fibers.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
+#include "guest/refusal.h"
 #include "guest/signals.h"
 #include "guest/threads.h"
 
@@ -50,6 +51,13 @@ static void leave_to(uintptr_t sp)
         return;
     rf_signals_left(sp);
     rf_frames_heal((void *)sp);
+    if (!rf_handling)
+        rf_tries_left(rf_hot.self, sp);
+}
+
+void rf_jump_leaves(const struct __jmp_buf_tag *place)
+{
+    leave_to(target_of(place));
 }
 
 #define JUMPS(name)                                                         \
@@ -82,8 +90,16 @@ RF_INTERCEPT(int, swapcontext, (ucontext_t *from, const ucontext_t *to))
     for (size_t i = 0; i < count; i++)
         aside[i] = self->frames[i];
     rf_hot.top = self->frames;
+    void *refusal = self->refusal; /* its blocks lie on the stack that is left */
+    self->refusal = NULL;
     int result = RF_REAL(swapcontext)(from, to);
     self = rf_hot.self; /* it may be another thread that goes on here */
+    bool busy = rf_busy_enter(self);
+    if (self) {
+        rf_refusal_thread_end(self);
+        self->refusal = refusal;
+    }
+    rf_busy_leave(self, busy);
     if (self) {
         for (size_t i = 0; i < count; i++) {
             self->frames[i] = aside[i];

@@ -6,4 +6,8 @@
  * through code without clean-ups, and are popped. Cheap if there are none. */
 void rf_frames_heal(void *sp);
 
+/* The guest itself is about to jump there. */
+struct __jmp_buf_tag;
+void rf_jump_leaves(const struct __jmp_buf_tag *place);
+
 #endif

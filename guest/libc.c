@@ -55,6 +55,7 @@
 
 #include "guest/fd.h"
 #include "guest/libc.h"
+#include "guest/refusal.h"
 #include "guest/signals.h"
 
 /* --- what lines call ------------------------------------------------------------------------------------------------------- */
@@ -289,8 +290,10 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
         before;                                                          \
         WAITING_SIGNALS();                                               \
         type result = RF_REAL(name) arguments;                           \
+        rf_late_begin(scope.self);                                       \
         after;                                                           \
         rf_leave(&scope);                                                \
+        rf_late_end(scope.self);                                         \
         return result;                                                   \
     }
 
@@ -306,8 +309,10 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
         before;                                                          \
         WAITING_SIGNALS();                                               \
         RF_REAL(name) arguments;                                         \
+        rf_late_begin(scope.self);                                       \
         after;                                                           \
         rf_leave(&scope);                                                \
+        rf_late_end(scope.self);                                         \
     }
 
 #define QUIET(type, name, parameters, arguments, before, after)          \
@@ -322,8 +327,10 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
         rf_quiet_begin(scope.self);                                      \
         type result = RF_REAL(name) arguments;                           \
         rf_quiet_end(scope.self);                                        \
+        rf_late_begin(scope.self);                                       \
         after;                                                           \
         rf_leave(&scope);                                                \
+        rf_late_end(scope.self);                                         \
         return result;                                                   \
     }
 

@@ -4,6 +4,7 @@
 #include "guest/access.h"
 #include "guest/memory.h"
 #include "guest/options.h"
+#include "guest/refusal.h"
 #include "guest/report.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
@@ -223,6 +224,7 @@ void rf_lock_created(uintptr_t addr, unsigned flags, uintptr_t pc)
     struct rf_self *self = rf_self();
     if (!self)
         return;
+    rf_late_begin(self); /* libc has done it */
     if (!(flags & RF_L_STATIC)) {
         rf_objects_forget(addr, 1); /* what was there before is another lock */
         rf_access(addr, 1, RF_A_WRITE, pc);
@@ -231,6 +233,7 @@ void rf_lock_created(uintptr_t addr, unsigned flags, uintptr_t pc)
     object->created = rf_note_here(pc, 0, 0);
     object->flags |= flags & (RF_L_RECURSIVE | RF_L_STATIC);
     rf_object_unlock(self, object);
+    rf_late_end(self);
 }
 
 /* A race may be found after the lock is gone. */
@@ -265,8 +268,10 @@ void rf_lock_destroyed(uintptr_t addr, uintptr_t pc)
         rf_object_unlock(self, object);
     }
     tell(self, &misuse, addr, pc);
+    rf_late_begin(self);
     rf_access(addr, 1, RF_A_WRITE, pc);
     rf_objects_forget(addr, 1);
+    rf_late_end(self);
 }
 
 void rf_lock_wanted(uintptr_t addr, unsigned flags, uintptr_t pc)
@@ -304,6 +309,7 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
     struct misuse misuse = { .found = false };
     uint32_t me = self->number + 1;
     const struct rf_object *seen = rf_object_find(addr);
+    rf_late_begin(self); /* it is locked, and has to be noted as such before the program may know of a race */
     if (!seen || __atomic_load_n(&seen->toucher, __ATOMIC_RELAXED) != me)
         rf_access(addr, 1, RF_A_ATOMIC, pc); /* with what it knew before: that the lock was initialised does not come through it */
     struct rf_object *object = rf_object_lock(self, addr, kind_of(flags), true);
@@ -346,6 +352,7 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
     rf_object_unlock(self, object);
     if (__builtin_expect(misuse.found, 0))
         tell(self, &misuse, addr, pc);
+    rf_late_end(self);
 }
 
 void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)

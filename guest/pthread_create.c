@@ -1,6 +1,7 @@
 /* pthread_create() and what follows from it. C11's threads are made here, too: guest/c11.c only has other types. */
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -9,9 +10,21 @@
 #include "guest/intercept.h"
 #include "guest/options.h"
 #include "guest/pthread.h"
+#include "guest/refusal.h"
 #include "guest/signals.h"
 #include "guest/system.h"
 #include "guest/threads.h"
+
+/* A race that nobody catches ends the thread here, as if it had been cancelled; nothing is unwound, since code between may know of no
+ * exceptions. */
+static __attribute__((noinline)) void *run_to_last(struct rf_self *self, struct rf_thread_start *start)
+{
+    jmp_buf last;
+    if (_setjmp(last))
+        return PTHREAD_CANCELED;
+    rf_refusal_last(self, last);
+    return start->run11 ? (void *)(intptr_t)start->run11(start->argument) : start->run(start->argument);
+}
 
 /* The function that the program gave is called straight from here, so that its frame is the first. */
 static void *run(void *argument)
@@ -20,6 +33,8 @@ static void *run(void *argument)
     rf_thread_begin(self);
     struct rf_thread_start *start = rf_thread_start(self);
     rf_signals_restore(start->mask);
+    if (__builtin_expect(rf_refuses, 0))
+        return run_to_last(self, start);
     return start->run(start->argument);
 }
 
@@ -29,6 +44,8 @@ static int run11(void *argument)
     rf_thread_begin(self);
     struct rf_thread_start *start = rf_thread_start(self);
     rf_signals_restore(start->mask);
+    if (__builtin_expect(rf_refuses, 0))
+        return (int)(intptr_t)run_to_last(self, start);
     return start->run11(start->argument);
 }
 

@@ -369,16 +369,22 @@ static uint64_t address_key(uintptr_t addr)
     return mix(addr >> 3, rf_heap_block(addr, &block) ? block.note : 0);
 }
 
+bool rf_report_wanted(const struct rf_report_side *now, const struct rf_report_side *before)
+{
+    unsigned flags = rf_note_flags(now->note) | rf_note_flags(before->note);
+    if (rf_benign(now->addr, now->size) || (!rf_options.report_atomic_races && flags & RF_A_ATOMIC))
+        return false;
+    return !rf_options.ignore_noninstrumented_modules ||
+           (!rf_from_uninstrumented(now->note) && !rf_from_uninstrumented(before->note));
+}
+
 void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before)
 {
     struct rf_self *self = rf_hot.self;
     struct rf_record record;
     struct rf_rec_access accesses[2];
     unsigned now_flags = rf_note_flags(now->note), before_flags = rf_note_flags(before->note);
-    if (!self || !rf_options.report_bugs || rf_benign(now->addr, now->size) ||
-        (!rf_options.report_atomic_races && (now_flags | before_flags) & RF_A_ATOMIC))
-        return;
-    if (rf_options.ignore_noninstrumented_modules && (rf_from_uninstrumented(now->note) || rf_from_uninstrumented(before->note)))
+    if (!self || !rf_options.report_bugs || !rf_report_wanted(now, before))
         return;
     enum rf_kind kind = race_kind(now_flags, before_flags);
     if (!is_new(self, kind, now->note, before->note))
@@ -410,6 +416,14 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
         unlock_tables(self, mine);
     }
     end_making(self);
+}
+
+_Noreturn void rf_report_halt(bool aborts)
+{
+    struct rf_self *self = rf_hot.self;
+    if (self)
+        begin_making(self); /* of several threads the first one ends all */
+    rf_halt(aborts);
 }
 
 void rf_report_mutex(enum rf_mutex_bug bug, uintptr_t mutex, uint32_t created, uint32_t note, uint32_t taken)

@@ -22,6 +22,8 @@ struct rf_report_side {
     bool predicted; /* of the later side: the two did not race in this execution as far as the detector knows; in another they may */
 };
 
+/* Whether a race would be reported at all: some are not by options or annotations. */
+bool rf_report_wanted(const struct rf_report_side *now, const struct rf_report_side *before);
 void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before);
 
 enum rf_mutex_bug {
@@ -39,6 +41,9 @@ void rf_report_lock_order(unsigned count, const uintptr_t *locks, const uint32_t
                           const uint32_t *wanted, const uint32_t *threads);
 void rf_report_signal_unsafe(const char *function, int signal, uint32_t note);
 void rf_report_errno_spoiled(int signal, uint32_t note);
+
+/* The end of the program because of a report, by abort() or with the exit status. */
+_Noreturn void rf_report_halt(bool aborts);
 
 /* At the end of the process: what was counted is printed, the reporter let go. Returns the status to exit with. */
 int rf_report_finish(int status);

@@ -41,6 +41,7 @@ struct rf_report_counts {
 extern struct rf_report_counts rf_report_counts;
 #define RF_COUNT(name) __atomic_fetch_add(&rf_report_counts.name, 1, __ATOMIC_RELAXED)
 void rf_report_begin(void);
+_Noreturn void rf_halt(bool aborts); /* the end because of a report: by abort(), or with the exit status */
 bool rf_report_show(struct rf_record *record); /* true: the user has seen it */
 int rf_report_end(int status);                 /* sums up; returns the status to exit with */
 

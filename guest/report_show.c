@@ -59,7 +59,7 @@ static void sum_up(void)
     rf_wire_free(&wire);
 }
 
-static _Noreturn void halt(void)
+_Noreturn void rf_halt(bool aborts)
 {
     if (rf_reporter_runs() && rf_options.report_style[0] != 't') /* ThreadSanitizer says nothing more */
         sum_up();
@@ -67,7 +67,7 @@ static _Noreturn void halt(void)
     int status = rf_report_failed ? RF_FAILURE : rf_options.exitcode;
     if (death_callback)
         death_callback();
-    if (rf_options.abort_on_error) {
+    if (aborts) {
         struct {
             void *handler;
             unsigned long flags;
@@ -109,7 +109,7 @@ bool rf_report_show(struct rf_record *record)
     __sanitizer_report_error_summary(summary);
     current = NULL;
     if (rf_options.halt_on_error)
-        halt();
+        rf_halt(rf_options.abort_on_error);
     return true;
 }
 

@@ -62,7 +62,9 @@ struct rf_self {
     int32_t tid;
     char name[16];
     bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
-    void *threads, *locking, *atomics, *libc, *heap; /* what these files of the guest keep of a thread */
+    uint32_t late;          /* > 0: what is told now has happened already (guest/refusal.h, 4) */
+    bool has_late;          /* ... and a race was found there */
+    void *threads, *locking, *atomics, *libc, *heap, *refusal; /* what these files of the guest keep of a thread */
     uint64_t *tape, *tape_end;                       /* guest/record.c: where the next event is written, and how far */
     void *online;                                    /* guest/online.c: what it keeps of the thread, */
     uint32_t races;                                  /* and how many races it found that were not told yet */

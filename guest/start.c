@@ -27,6 +27,7 @@
 #include "guest/options.h"
 #include "guest/planes.h"
 #include "guest/record.h"
+#include "guest/refusal.h"
 #include "guest/report.h"
 #include "guest/system.h"
 #include "guest/threads.h"
@@ -119,6 +120,7 @@ int rf_start(void)
     rf_moments_begin();
     rf_online_begin();
     rf_record_begin(environment_block());
+    rf_refusal_begin();
     rf_plane_mask = RF_ADDRESS_MASK;
     rf_plane_words = (uint64_t *)RF_WORDS;
     state = RUNS;

@@ -19,6 +19,7 @@
 #include "guest/planes.h"
 #include "guest/slots.h"
 #include "guest/spin.h"
+#include "guest/refusal.h"
 #include "guest/tap.h"
 
 #define SPARE_FRAMES (64u << 10) /* bytes of frames beyond what the stack can hold: for handlers that run on stacks of their own */
@@ -194,6 +195,7 @@ static void record_empty(struct record *record)
     self->moments = NULL;
     rf_locks_thread_end(self);
     rf_atomics_thread_end(self);
+    rf_refusal_thread_end(self);
     rf_memory_donate(&self->memory);
 }
 

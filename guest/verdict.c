@@ -4,11 +4,27 @@
 #include "guest/access.h"
 #include "guest/annotations.h"
 #include "guest/atomics.h"
+#include "guest/granule.h"
 #include "guest/moments.h"
 #include "guest/nearby.h"
 #include "guest/ompt.h"
+#include "guest/refusal.h"
 #include "guest/report.h"
 #include "guest/threads.h"
+
+struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t size, uint32_t note)
+{
+    return (struct rf_found){ .addr = addr,
+                              .size = size,
+                              .flags = step->flags,
+                              .note = note,
+                              .moment = step->race,
+                              .earlier = rf_moment_note(step->race),
+                              .slot = rf_moment_slot(step->race),
+                              .time = rf_moment_time(step->race),
+                              .mask = step->race_mask,
+                              .writes = step->race_writes };
+}
 
 /* Where the earlier access began, as far as the bytes that it left in the granule of `addr` tell. Others may have come over some of
  * them since: then it is taken to have been aligned, if that fits. */
@@ -33,7 +49,9 @@ static uint32_t earlier_note(const struct rf_found *race, uint32_t thread)
     return exact ? exact : rf_note_of_kind(race->earlier, race->writes);
 }
 
-static void tell(struct rf_self *self, const struct rf_found *race)
+enum told { UNDECIDED, TOLD, REFUSED /* both sides are known */ };
+
+static enum told tell(struct rf_self *self, const struct rf_found *race, struct rf_report_side sides[2])
 {
     uint32_t thread = rf_thread_of(race->slot, race->time), note = earlier_note(race, thread);
     size_t size = rf_note_size(note);
@@ -42,17 +60,27 @@ static void tell(struct rf_self *self, const struct rf_found *race)
     struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, false };
     struct rf_report_side first = { began(race->addr, race->mask, size), size, note, thread, true, false };
     if ((race->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, race->slot, race->time))
-        return;
+        return UNDECIDED;
     if (rf_benign(race->addr, race->size) || rf_ompt_internal(second.note) || rf_ompt_internal(first.note))
-        return;
+        return TOLD;
+    if (rf_refuses) {
+        sides[0] = second;
+        sides[1] = first;
+        return REFUSED;
+    }
     rf_report_race(&second, &first);
+    return TOLD;
 }
 
-void rf_race_found(struct rf_self *self, const struct rf_found *race)
+bool rf_race_found(struct rf_self *self, const struct rf_found *race)
 {
     self->inside++; /* locks are taken: no handler of the program may come in between */
-    tell(self, race);
+    struct rf_report_side sides[2];
+    enum told told = tell(self, race, sides);
     self->inside--;
     if (self->pending_signals) /* one came meanwhile */
         rf_signals_deliver();
+    if (told == REFUSED)
+        rf_refused(self, &sides[0], &sides[1]);
+    return told != UNDECIDED;
 }

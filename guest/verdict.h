@@ -15,7 +15,11 @@ struct rf_found {
     bool writes;
 };
 
-/* Nothing is held, the thread is not busy. */
-void rf_race_found(struct rf_self *self, const struct rf_found *race);
+struct rf_step;
+struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t size, uint32_t note);
+
+/* Nothing is held, the thread is not busy. It may never come back (guest/refusal.h). True: the access happens; false: an
+ * atomic operation that is not decided yet. */
+bool rf_race_found(struct rf_self *self, const struct rf_found *race);
 
 #endif

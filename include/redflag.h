@@ -52,6 +52,7 @@ struct redflag_access {
     int tid;                   /* the number that the kernel gave it */
     unsigned depth;            /* how many of the following are known */
     void *pcs[REDFLAG_DEPTH];  /* the access and its callers, innermost first: return addresses */
+    uint32_t note;             /* the runtime's */
 };
 
 struct redflag_race {
