@@ -38,7 +38,7 @@ void rf_frames_heal(void *sp)
 }
 
 /* glibc keeps the stack pointer as the seventh word, rotated and mixed with the thread's guard. */
-static uintptr_t target_of(const struct __jmp_buf_tag *env)
+uintptr_t rf_jump_target(const struct __jmp_buf_tag *env)
 {
     uintptr_t mangled = (uintptr_t)env->__jmpbuf[6], guard;
     __asm__("mov %%fs:0x30, %0" : "=r"(guard));
@@ -51,19 +51,19 @@ static void leave_to(uintptr_t sp)
         return;
     rf_signals_left(sp);
     rf_frames_heal((void *)sp);
-    if (!rf_handling)
-        rf_tries_left(rf_hot.self, sp);
 }
 
 void rf_jump_leaves(const struct __jmp_buf_tag *place)
 {
-    leave_to(target_of(place));
+    leave_to(rf_jump_target(place));
 }
 
 #define JUMPS(name)                                                         \
     RF_INTERCEPT(void, name, (struct __jmp_buf_tag *env, int value))        \
     {                                                                       \
-        leave_to(target_of(env));                                           \
+        leave_to(rf_jump_target(env));                                      \
+        if (rf_hot.self && !rf_handling)                                    \
+            rf_tries_left(rf_hot.self, rf_jump_target(env));                \
         RF_REAL(name)(env, value);                                          \
         __builtin_unreachable();                                            \
     }

@@ -5,11 +5,12 @@
  *    thread and arrives before the access; so does the end by abort().
  * 2. The way to a block is libc's longjmp(): it runs what pthread_cleanup_push() has pushed since. The stack of frames, signal
  *    handlers that are left, and everything that was ignored become what they were at the block.
- * 3. A block that was left without the guest's knowledge is found by its address: guest/jumps.c takes away all that lie below the
- *    target of a jump.
+ * 3. A block that longjmp() leaves is taken away: that of every function below the target, and those of the target's own function,
+ *    where nobody can tell whether the jump stays inside. A block that ends takes all inside it away.
  */
 #include "guest/refusal.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -170,18 +171,21 @@ RF_EXPORT void redflag_rt_enter(struct redflag_frame *frame)
     refusal->innermost = frame;
 }
 
-/* Not the innermost if the exception has taken it away already. */
+/* It is not there if an exception has taken it away already. */
 RF_EXPORT void redflag_rt_leave(struct redflag_frame *frame)
 {
     struct refusal *refusal = rf_hot.self ? rf_hot.self->refusal : NULL;
-    if (refusal && refusal->innermost == frame)
+    struct redflag_frame *inside = refusal ? refusal->innermost : NULL;
+    while (inside && inside != frame)
+        inside = inside->outer;
+    if (inside)
         refusal->innermost = frame->outer;
 }
 
 void rf_tries_left(struct rf_self *self, uintptr_t sp)
 {
     struct refusal *refusal = self->refusal;
-    while (refusal && refusal->innermost && (uintptr_t)refusal->innermost < sp)
+    while (refusal && refusal->innermost && rf_jump_target(refusal->innermost->place) <= sp)
         refusal->innermost = refusal->innermost->outer;
 }
 
@@ -195,15 +199,16 @@ static _Noreturn void go_to(struct __jmp_buf_tag *place)
     __builtin_unreachable();
 }
 
+/* Clean-up functions are run on the way, by pthread_exit(), which unwinds the stack. C++ knows of no way out at a hook, and would call
+ * std::terminate(): there the thread goes straight to its end. */
 static _Noreturn void end_thread(struct rf_self *self, const struct redflag_race *race)
 {
     struct refusal *refusal = refusal_of(self);
     rf_say("T%u ends: nobody has caught its data race on %p", self->number, race->address);
-    if (refusal->last) {
-        self->inside = self->ignore_reads = self->ignore_writes = self->ignore_sync = 0;
+    self->inside = self->ignore_reads = self->ignore_writes = self->ignore_sync = 0;
+    if (refusal->last && dlsym(RTLD_DEFAULT, "__gxx_personality_v0"))
         go_to(refusal->last);
-    }
-    if (self->number != 0 && !self->is_fiber) /* a thread that the guest did not make */
+    if (self->number != 0 && !self->is_fiber)
         ((void (*)(void *))rf_find_real("pthread_exit"))(PTHREAD_CANCELED);
     rf_report_halt(rf_options.abort_on_error);
 }
@@ -260,7 +265,7 @@ static void decide(struct rf_self *self, const struct redflag_race *race)
 {
     struct refusal *refusal = refusal_of(self);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (refusal->asking && here < refusal->asking) /* the handler's own accesses are not looked at */
+    if (refusal->asking && here < refusal->asking) /* what the handler itself does is not looked at */
         return;
     switch (ask(refusal, race)) {
     case REDFLAG_ALLOW:
@@ -277,7 +282,9 @@ static void decide(struct rf_self *self, const struct redflag_race *race)
         return;
     case 's':
         report(race);
+        refusal->asking = here;
         send_signal(race);
+        refusal->asking = 0;
         return;
     default:
         report(race);
