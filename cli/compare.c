@@ -1,9 +1,32 @@
-/* redflag compare: all detectors over one execution. */
+/* redflag compare: all detectors over one execution; or one detector over all views of it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/plan.h"
+#include "replay/lard.h"
+
+/* The exit status says whether the program has races, as LARD finds them. */
+static int compare_views(const struct rf_plan_options *options, FILE *out)
+{
+    struct rf_lard lard;
+    char *error = NULL;
+    enum rf_trace_status end = rf_lard(options->traces[0], options->language, &options->plan, &lard, &error);
+    if (error)
+        fprintf(stderr, "redflag: %s\n", error);
+    if (end != RF_TRACE_ERROR) {
+        if (!strcmp(options->format, "json"))
+            rf_lard_json(out, &lard);
+        else if (!strcmp(options->format, "md"))
+            rf_lard_markdown(out, &lard);
+        else
+            rf_lard_text(out, &lard);
+    }
+    free(error);
+    return end == RF_TRACE_ERROR ? RF_EXIT_USAGE : end == RF_TRACE_TRUNCATED ? RF_EXIT_TRUNCATED
+           : lard.rows[0].reported.accesses ? RF_EXIT_RACES
+                                            : RF_EXIT_OK;
+}
 
 int rf_cli_compare(int argc, char **argv)
 {
@@ -14,9 +37,20 @@ int rf_cli_compare(int argc, char **argv)
         fprintf(stderr, "redflag compare: one trace at a time, not %zu\n", options.trace_count);
         status = RF_EXIT_USAGE;
     }
+    if (status < 0 && options.lard && !strcmp(options.traces[0], "-")) {
+        fprintf(stderr, "redflag compare: --lard reads the trace several times; it must be a file, not standard input\n");
+        status = RF_EXIT_USAGE;
+    }
     if (status < 0 && !(out = rf_plan_open_output(&options)))
         status = RF_EXIT_USAGE;
     if (status >= 0) {
+        rf_plan_end(&options);
+        return status;
+    }
+    if (options.lard) {
+        status = compare_views(&options, out);
+        if (!rf_plan_close_output(&options, out))
+            status = RF_EXIT_USAGE;
         rf_plan_end(&options);
         return status;
     }

@@ -12,6 +12,8 @@ struct rf_plan_options {
     const char *format;                   /* of the output */
     const char *output;
     bool statistics;
+    bool lard;            /* compare: views of one execution, not detectors */
+    const char *language; /* --language */
     const char **traces;
     size_t trace_count;
 };
