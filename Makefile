@@ -53,7 +53,7 @@ RT := $(B)/lib/libredflag-rt.so.0
 HEADER := $(B)/include/redflag.h
 # ... libtsan.so.2 when the program runs, libtsan.so when gcc links it; a directory of their own, so that it is all the loader sees.
 RT_NAMES := libtsan.so.2 libtsan.so libredflag-rt.so.0
-RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/*.c guest/*/*.c guest/*.S)))
+RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(filter-out guest/chase/%,$(wildcard guest/*.c guest/*/*.c guest/*.S))))
 # The compiler's own calls of these must not reach the functions of that name that the guest gives to the program.
 RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=rf_internal_$f)
 RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
@@ -64,7 +64,12 @@ GO_FILE := $(B)/lib/go/redflag.c
 GO_CHECKED := $(B)/obj/go/race.o
 GO_CFLAGS = -std=gnu11 -I. $(WARN) -O2 -g
 
-all: $(B)/redflag $(LIB) $(RT) $(HEADER) $(GO_FILE)
+# The library of `redflag chase`, under the same names in a directory of its own. It shares some of the runtime's sources.
+CHASE := $(B)/lib/libredflag-chase.so.0
+CHASE_OWN := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/chase/*.c guest/chase/*.S)))
+CHASE_OBJS := $(CHASE_OWN) $(patsubst %,$(B)/obj/guest/%.o,memory modules options patch report_show report_spawn report_wire system)
+
+all: $(B)/redflag $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILE)
 
 rt: $(RT) $(HEADER)
 
@@ -84,7 +89,7 @@ $(patsubst %.c,$(B)/obj/%.o,$(wildcard guest/*.c guest/*/*.c)): $(B)/obj/%.o: %.
 	$(Q)$(CC) $(RT_CFLAGS) -MMD -MP -c -o $@ $<
 	$(Q)$(if $(filter guest/copies.c,$<),,objcopy $(RT_RENAME) $@)
 
-$(patsubst %.S,$(B)/obj/%.o,$(wildcard guest/*.S)): $(B)/obj/%.o: %.S $(B)/flags
+$(patsubst %.S,$(B)/obj/%.o,$(wildcard guest/*.S guest/chase/*.S)): $(B)/obj/%.o: %.S $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  as    $@")
 	$(Q)$(CC) -I. -MMD -MP -c -o $@ $<
@@ -105,6 +110,15 @@ $(GO_FILE): $(GO_CHECKED) go/amalgamate
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  go    $@")
 	$(Q)go/amalgamate go/race.c >$@
+
+$(B)/obj/guest/chase-names.S: guest/chase/names $(RT) $(CHASE_OBJS)
+	$(Q)guest/chase/names $(RT) "$$($(CC) -print-file-name=libc.so.6)" $(CHASE_OBJS) >$@
+
+$(CHASE): $(CHASE_OBJS) $(B)/obj/guest/chase-names.S
+	@mkdir -p $(@D)/chase
+	$(if $(V),,@echo "  link  $@")
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -o $@ $^ -ldl -lpthread
+	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/chase/$$name; done
 
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
 $(LIB): $(LIB_OBJS)

@@ -26,6 +26,7 @@ int rf_cli_record(int argc, char **argv);
 int rf_cli_doctor(int argc, char **argv);
 int rf_cli_store(int argc, char **argv);
 int rf_cli_sites(int argc, char **argv);
+int rf_cli_chase(int argc, char **argv);
 
 /* Do both name one file, by whatever path? Then opening the output would destroy the input. "-" is the standard one of each. */
 bool rf_cli_same_file(const char *input, const char *output);

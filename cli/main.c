@@ -16,6 +16,7 @@ static const struct command {
     { "go", rf_cli_go, "build, run and test Go programs that find their races" },
     { "run", rf_cli_run, "run a program and report its races" },
     { "record", rf_cli_record, "run a program and record what it does, as a trace" },
+    { "chase", rf_cli_chase, "wait for one race in production, at a bounded cost" },
     { "sites", rf_cli_sites, "list the accesses of a program that can be watched, with their source lines" },
     { "doctor", rf_cli_doctor, "will a run work on this machine?" },
     { "analyze", rf_cli_analyze, "find the races of a trace, with any of the detectors" },

@@ -19,6 +19,9 @@ static bool try(struct rf_places *places, const char *directory, const char *lib
     if (strlen(joined) >= sizeof places->library || access(joined, R_OK) != 0)
         return false;
     memcpy(places->library, joined, strlen(joined) + 1);
+    snprintf(joined, sizeof joined, "%s/../chase", places->tsan);
+    if (!realpath(joined, places->chase))
+        places->chase[0] = 0;
     snprintf(joined, sizeof joined, "%s/%s", directory, include);
     if (!realpath(joined, places->include))
         places->include[0] = 0;

@@ -12,6 +12,7 @@ struct rf_places {
     char library[PATH_MAX]; /* the runtime itself */
     char lib[PATH_MAX];     /* its directory: for linking, and for the loader afterwards */
     char include[PATH_MAX]; /* where redflag.h lies; empty: it is not there */
+    char chase[PATH_MAX];   /* the same for the library of `redflag chase`; empty: it is not there */
     char tsan[PATH_MAX];       /* the directory where it goes by the names of gcc's runtime, and nothing else lies */
 };
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/places.h"
+#include "trace/grow.h"
 
 struct image {
     const unsigned char *bytes;
@@ -269,4 +270,13 @@ bool rf_program_watchable(const struct rf_program *program, const char *path, co
     else
         return true;
     return false;
+}
+
+void rf_put_first(const char *variable, const char *directory)
+{
+    const char *old = getenv(variable);
+    char *list = rf_zeroed(strlen(directory) + (old ? strlen(old) : 0) + 2, 1);
+    sprintf(list, "%s%s%s", directory, old && *old ? ":" : "", old && *old ? old : "");
+    setenv(variable, list, 1);
+    free(list);
 }

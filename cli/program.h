@@ -33,6 +33,9 @@ bool rf_program_find(const char *name, char *path, unsigned long size);
 void rf_program_libraries(const char *path, const struct rf_places *places,
                           void (*visit)(void *context, const char *name, const char *path), void *context);
 
+/* Puts a directory, or a file, first in a list like LD_LIBRARY_PATH. */
+void rf_put_first(const char *variable, const char *directory);
+
 /* Can it be watched? If not, `reason` says why and what to do, in one line. */
 bool rf_program_watchable(const struct rf_program *program, const char *path, const struct rf_places *places, char *reason,
                           unsigned long size);

@@ -36,16 +36,6 @@ static int help(void)
     return RF_EXIT_OK;
 }
 
-/* Puts a directory first in a list like LD_LIBRARY_PATH. */
-static void put_first(const char *variable, const char *directory)
-{
-    const char *old = getenv(variable);
-    char *list = rf_zeroed(strlen(directory) + (old ? strlen(old) : 0) + 2, 1);
-    sprintf(list, "%s%s%s", directory, old && *old ? ":" : "", old && *old ? old : "");
-    setenv(variable, list, 1);
-    free(list);
-}
-
 /* Without a limit on the stack, or with the old layout of addresses, the kernel puts libraries where the runtime's histories must be. */
 static void mend_layout(void)
 {
@@ -98,7 +88,7 @@ int rf_cli_run(int argc, char **argv)
         fprintf(stderr, WHO ": %s: %s\n", argv[i], strerror(errno));
         return NOT_FOUND;
     }
-    put_first("LD_LIBRARY_PATH", places.tsan);
+    rf_put_first("LD_LIBRARY_PATH", places.tsan);
     rf_program_read(&program, path);
     /* A program that may be executed but not read is the user's wish, and the loader's to judge. */
     if (program.kind == RF_PROGRAM_UNREADABLE && access(path, X_OK) != 0) {
@@ -113,7 +103,7 @@ int rf_cli_run(int argc, char **argv)
     }
     /* With an instrumented library of a program that is not itself, the loader puts the runtime behind libc: too late for its calls. */
     if (preload || (!force && program.kind == RF_PROGRAM_ELF && !*program.needs_tsan && !program.needs_ours))
-        put_first("LD_PRELOAD", places.library);
+        rf_put_first("LD_PRELOAD", places.library);
     if (text.text)
         setenv("REDFLAG_OPTIONS", text.text, 1);
     mend_layout();

@@ -127,7 +127,7 @@ static void locks_and_threads(struct rf_json *json, const struct rf_record *reco
         rf_json_bool(json, "running", thread->flags & RF_RT_RUNNING);
         if (thread->flags & RF_RT_FIBER)
             rf_json_bool(json, "fiber", true);
-        if (!(thread->flags & RF_RT_MAIN))
+        if (!(thread->flags & (RF_RT_MAIN | RF_RT_ORPHAN)))
             rf_json_number(json, "parent", thread->parent);
         stack(json, "created", &thread->stack, how);
         rf_json_close(json, '}');

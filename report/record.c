@@ -202,7 +202,7 @@ static void read_thread(struct line *line, struct rf_record *record)
     thread->number = (uint32_t)number(line, UINT32_MAX);
     thread->parent = (uint32_t)number(line, UINT32_MAX);
     thread->tid = (int32_t)number(line, INT32_MAX);
-    thread->flags = (uint32_t)number(line, 7);
+    thread->flags = (uint32_t)number(line, 15);
     copy_text(line, thread->name, sizeof thread->name);
     line->stack = &thread->stack;
 }

@@ -33,7 +33,7 @@ enum rf_kind {
 /* Flags of an access: those of guest/access.h. */
 enum { RF_RA_WRITE = 1, RF_RA_ATOMIC = 2, RF_RA_VPTR = 4, RF_RA_FREE = 8, RF_RA_EXTERNAL = 16, RF_RA_VOLATILE = 32 };
 /* Flags of a thread. */
-enum { RF_RT_MAIN = 1, RF_RT_RUNNING = 2, RF_RT_FIBER = 4 };
+enum { RF_RT_MAIN = 1, RF_RT_RUNNING = 2, RF_RT_FIBER = 4, RF_RT_ORPHAN = 8 /* nobody knows who created it */ };
 
 enum rf_location_kind {
     RF_AT_NOWHERE,

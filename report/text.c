@@ -291,11 +291,13 @@ static void threads(FILE *out, const struct rf_record *record, const struct rf_w
         fprintf(out, "%s  Thread T%u", blue(how), thread->number);
         if (thread->name[0])
             fprintf(out, " '%s'", thread->name);
-        fprintf(out, " (tid=%d, %s) created by %s%s%s\n", thread->tid,
+        bool orphan = thread->flags & RF_RT_ORPHAN;
+        fprintf(out, " (tid=%d, %s)%s%s%s%s\n", thread->tid,
                 thread->flags & RF_RT_FIBER     ? "fiber"
                 : thread->flags & RF_RT_RUNNING ? "running"
                                                 : "finished",
-                thread_name(thread->parent, record, buffer), thread->stack.count ? " at:" : "", plain(how));
+                orphan ? "" : " created by ", orphan ? "" : thread_name(thread->parent, record, buffer),
+                thread->stack.count ? " at:" : "", plain(how));
         if (thread->stack.count)
             stack(out, &thread->stack, how);
         else

@@ -1,0 +1,165 @@
+/* The beginning and the end of the library that chases.
+ *
+ * 1. It begins in its first constructor: libc and the loader are there, and no instrumented code has run but resolvers and what the
+ *    program's .preinit_array calls. There is one thread.
+ * 2. The environment says what is to be done, in REDFLAG_CHASE; without it nothing is: all calls of hooks are taken out.
+ *        rate=0.05 delay_us=10000 least_ms=1000 seed=1 first="BUILD-ID+1a2b BUILD-ID+..." second="..."
+ * 3. The end: the first of exit(), _exit(), quick_exit() or the destructors sums up and decides the status.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "guest/chase/chase.h"
+#include "guest/intercept.h"
+#include "guest/memory.h"
+#include "guest/options.h"
+#include "guest/planes.h"
+#include "guest/report_parts.h"
+#include "guest/system.h"
+
+int rf_started;
+
+void *rf_find_real(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        rf_die("%s() was called, which no library after this one has", name);
+    return found;
+}
+
+/* There are no histories here: any address will do for code. */
+bool rf_planes_overlap(uintptr_t addr, size_t size)
+{
+    (void)addr, (void)size;
+    return false;
+}
+
+/* -- what is asked for ----------------------------------------------------------------------------------------------------------- */
+
+static uint64_t number(const char *text)
+{
+    uint64_t value = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        value = value * 10 + (uint64_t)(*text - '0');
+    return value;
+}
+
+static bool same(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+/* Parts of a million. */
+static void take(struct rf_chase_wish *wish, const char *name, const char *value)
+{
+    if (same(name, "first"))
+        wish->first = value;
+    else if (same(name, "second"))
+        wish->second = value;
+    else if (same(name, "rate_ppm"))
+        wish->rate = (double)number(value) * 1e-6;
+    else if (same(name, "delay_us"))
+        wish->delay_ns = number(value) * 1000;
+    else if (same(name, "least_ms"))
+        wish->least_ns = number(value) * 1000000;
+    else if (same(name, "seed"))
+        wish->seed = number(value);
+    else
+        rf_die("REDFLAG_CHASE: unknown setting '%s'; it is written by `redflag chase`", name);
+}
+
+/* NAME=VALUE;NAME=VALUE. The text is copied, and cut there. */
+static void read_wish(struct rf_chase_wish *wish, const char *text)
+{
+    size_t length = 0;
+    while (text[length])
+        length++;
+    char *copy = rf_pages(length + 1), *at = copy;
+    __builtin_memcpy(copy, text, length + 1);
+    while (*at) {
+        char *name = at, *value = "";
+        for (; *at && *at != ';'; at++) {
+            if (*at == '=') {
+                *at = 0;
+                value = at + 1;
+            }
+        }
+        if (*at)
+            *at++ = 0;
+        if (*name)
+            take(wish, name, value);
+    }
+}
+
+/* -- begin ----------------------------------------------------------------------------------------------------------------------- */
+
+extern int __cxa_at_quick_exit(void (*function)(void *), void *library);
+static void end_quickly(void *unused);
+
+static __attribute__((constructor(101))) void begin(void)
+{
+    struct rf_chase_wish wish = { .first = "", .second = "", .rate = 0.05, .delay_ns = 10000000, .least_ns = 1000000000 };
+    rf_options_read(environ);
+    rf_report_begin();
+    const char *text = rf_environment(environ, "REDFLAG_CHASE");
+    if (text)
+        read_wish(&wish, text);
+    __cxa_at_quick_exit(end_quickly, NULL);
+    rf_chase_begin(&wish);
+    rf_started = 1;
+}
+
+RF_EXPORT void __tsan_init(void);
+void __tsan_init(void)
+{
+    if (rf_started)
+        rf_chase_modules();
+}
+
+/* -- end ------------------------------------------------------------------------------------------------------------------------- */
+
+static int ended;
+
+static int finish(int status)
+{
+    if (!rf_started || __atomic_exchange_n(&ended, 1, __ATOMIC_ACQ_REL))
+        return status;
+    rf_chase_end();
+    return rf_chase_finish(status);
+}
+
+/* exit() called again goes on where it was, with the new status. */
+static __attribute__((destructor(101))) void end(void)
+{
+    int status = finish(0);
+    if (status)
+        ((void (*)(int))rf_find_real("exit"))(status);
+}
+
+static void end_quickly(void *unused)
+{
+    (void)unused;
+    int status = finish(0);
+    if (status)
+        RF_SYSCALL(SYS_exit_group, status);
+}
+
+RF_EXPORT void _exit(int status)
+{
+    for (;;)
+        RF_SYSCALL(SYS_exit_group, finish(status));
+}
+
+RF_EXPORT void _Exit(int status) __attribute__((alias("_exit")));
+
+/* libc has it only for static linking; programs that were linked with the runtime have it from there. */
+extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+RF_EXPORT int atexit(void (*function)(void));
+int atexit(void (*function)(void))
+{
+    return __cxa_atexit((void (*)(void *))(uintptr_t)function, NULL, NULL);
+}
