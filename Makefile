@@ -234,12 +234,14 @@ install: all
 	install -d $(BIN_DIR) $(LIB_DIR)/pkgconfig $(MAN_DIR) $(DOC_DIR)/examples
 	install -m 755 $(B)/redflag $(BIN_DIR)
 	install -m 644 $(LIB) $(LIB_DIR)
-	install -m 755 $(RT) $(LIB_DIR)
+	install -m 755 $(RT) $(CHASE) $(LIB_DIR)
 	install -D -m 644 include/redflag.h $(DESTDIR)$(PREFIX)/include/redflag.h
 	ln -sf $(notdir $(RT)) $(LIB_DIR)/libredflag-rt.so
 	install -d $(LIB_DIR)/redflag/tsan $(LIB_DIR)/redflag/go
 	install -m 644 $(GO_FILE) $(LIB_DIR)/redflag/go
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
+	install -d $(LIB_DIR)/redflag/chase
+	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(CHASE)) $(LIB_DIR)/redflag/chase/$$name; done
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PKGS@|$(PKGS)|' redflag.pc.in >$(LIB_DIR)/pkgconfig/redflag.pc
 	@echo 'install the headers into $(INCLUDE_DIR)'; set -e; for f in $(wildcard $(foreach room,$(ENGINE),$(room)/*.h $(room)/*.def $(room)/*.inc)); do \
 		install -D -m 644 $$f $(INCLUDE_DIR)/$$f; done
@@ -248,7 +250,7 @@ install: all
 	install -m 644 $(wildcard examples/*.std examples/*.c) $(DOC_DIR)/examples
 
 uninstall:
-	rm -f $(BIN_DIR)/redflag $(LIB_DIR)/libredflag.a $(LIB_DIR)/libredflag-rt.so.0 $(LIB_DIR)/libredflag-rt.so $(LIB_DIR)/pkgconfig/redflag.pc
+	rm -f $(BIN_DIR)/redflag $(LIB_DIR)/libredflag.a $(LIB_DIR)/libredflag-rt.so.0 $(LIB_DIR)/libredflag-chase.so.0 $(LIB_DIR)/libredflag-rt.so $(LIB_DIR)/pkgconfig/redflag.pc
 	rm -f $(DESTDIR)$(PREFIX)/include/redflag.h
 	rm -rf $(LIB_DIR)/redflag
 	rm -f $(MAN_PAGES:doc/man/%=$(MAN_DIR)/%)
@@ -260,4 +262,4 @@ clean:
 FORCE:
 .PHONY: FORCE soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS) $(RT_OBJS) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

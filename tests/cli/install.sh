@@ -16,7 +16,7 @@ fail() {
 prefix=$scratch/prefix
 make --no-print-directory B="$build" PREFIX="$prefix" install
 for file in bin/redflag lib/libredflag.a lib/pkgconfig/redflag.pc share/man/man1/redflag.1 share/doc/redflag/LICENSE \
-    share/man/man1/redflag-run.1 lib/libredflag-rt.so.0 lib/libredflag-rt.so lib/redflag/tsan/libtsan.so.2 \
+    share/man/man1/redflag-run.1 lib/libredflag-rt.so.0 lib/libredflag-rt.so lib/redflag/tsan/libtsan.so.2 lib/libredflag-chase.so.0 lib/redflag/chase/libtsan.so.2 \
     lib/redflag/tsan/libtsan.so include/redflag/core/event.h include/redflag/core/ops.def include/redflag/trace/trace.h include/redflag.h; do
     [ -s "$prefix/$file" ] || fail "$file is missing"
 done
