@@ -117,7 +117,7 @@ $(B)/obj/guest/chase-names.S: guest/chase/names $(RT) $(CHASE_OBJS)
 $(CHASE): $(CHASE_OBJS) $(B)/obj/guest/chase-names.S
 	@mkdir -p $(@D)/chase
 	$(if $(V),,@echo "  link  $@")
-	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -o $@ $^ -ldl -lpthread
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,defs -o $@ $^ -ldl -lpthread
 	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/chase/$$name; done
 
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
