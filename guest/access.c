@@ -15,13 +15,13 @@
 #include "guest/nearby.h"
 #include "guest/objects.h"
 #include "guest/refusal.h"
+#include "guest/seen.h"
 #include "guest/start.h"
 #include "guest/sweep.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
 #include "guest/verdict.h"
 
-uint64_t rf_history_changes;
 
 /* After the word was set, by an instruction that is a fence, too: clear_words() says why. */
 static inline void touch(uint64_t *word)
@@ -341,45 +341,41 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
         return true;
     if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return false;
-    rf_nearby_put(step->self, place, mask, (uint32_t)moment, rf_moment_note_here(step->self, pc, step->flags, size));
+    uint32_t note = rf_moment_note_here(step->self, pc, step->flags, size);
+    if (note != rf_moment_note((uint32_t)moment)) /* else the moment tells it */
+        rf_nearby_put(step->self, place, mask, (uint32_t)moment, note);
     return true;
 }
 
-/* What the thread has accessed in its epoch it may access again, whatever the history says by now: whoever came in between found the
- * first access there, and decided then. The history can have forgotten it in the same epoch only if this thread cleared or freed
- * the memory, which gives another stamp; a free by someone else comes in a later epoch, or is a race by itself; and who clears or moves
- * histories by himself, without synchronisation that is seen, gives all threads another stamp (rf_history_changes). This is how data
- * that many threads read is read again without a look at its history. */
-static inline uint64_t stamp_now(const struct rf_self *self)
+void rf_seen_empty(void)
 {
-    return (self->stamp + __atomic_load_n(&rf_history_changes, __ATOMIC_RELAXED)) & 0xffffffffffff;
+    memset(rf_hot.seen, 0, 2 * RF_SEEN * sizeof *rf_hot.seen);
 }
 
-static inline bool has_seen(const struct rf_self *self, const uint64_t *place, unsigned mask, unsigned flags)
+bool rf_seen_off;
+
+static void empty_seen(struct rf_self *self, void *context)
 {
-    const struct rf_seen *seen = &self->seen[(uintptr_t)place / sizeof *place % RF_SEEN];
-    unsigned have = flags & RF_A_WRITE ? seen->written : seen->written | seen->read;
-    return seen->place == place && !(mask & ~have) && seen->stamp == stamp_now(self);
+    (void)context;
+    memset(self->seen, 0, sizeof self->seen);
 }
 
-static inline void see(struct rf_self *self, const uint64_t *place, unsigned mask, unsigned flags)
+void rf_seen_stop(void)
 {
-    struct rf_seen *seen = &self->seen[(uintptr_t)place / sizeof *place % RF_SEEN];
-    if (seen->place != place || seen->stamp != stamp_now(self))
-        *seen = (struct rf_seen){ .place = place, .stamp = stamp_now(self) & 0xffffffffffff };
-    if (flags & RF_A_WRITE)
-        seen->written |= mask & 0xff;
-    else
-        seen->read |= mask & 0xff;
+    if (!rf_seen_off)
+        rf_threads_each(empty_seen, NULL);
+    rf_seen_off = true;
 }
 
-/* The bytes of an access that lie in one granule. */
-static inline void slow_granule(struct rf_step *step, uint64_t *place, unsigned mask, uintptr_t pc, unsigned size)
+/* The bytes of an access that lie in one granule, whatever its history is. The thread is busy. */
+static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
 {
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (repeats_plainly(word, mask, step->flags))
         return;
-    if (!repeats_in_record(place, word, mask, step->flags) && !joins(step, place, word, mask, pc, size) &&
+    bool set = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT && !(step->flags & RF_A_WRITE);
+    if (!(set && repeats_in_set(place, word, mask)) && !repeats_in_record(place, word, mask, step->flags) &&
+        !joins(step, place, word, mask, pc, size) &&
         !(rf_word_has_units(word) && rf_word_repeats(step->self, place, word, mask, step->flags))) {
         step->now = rf_moment_now(step->self, pc, step->flags, size);
         if (__builtin_expect(!step->now, 0))
@@ -388,43 +384,61 @@ static inline void slow_granule(struct rf_step *step, uint64_t *place, unsigned 
         touch(place);
     }
     if ((*place & RF_ODD_BIT) && !step->race)
-        see(step->self, place, mask, step->flags);
+        rf_seen_put(addr, mask, step->flags);
 }
 
-/* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch. */
-void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+/* The end of an access that came to slow_granule(). */
+static void slow_end(const struct rf_step *step, uintptr_t addr, unsigned size, uintptr_t pc)
 {
-    struct rf_self *self = rf_hot.self;
-    unsigned offset = addr % RF_GRANULE, mask = ((1u << size) - 1) << offset;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || size > RF_GRANULE || (rf_refuses && mask > 0xff), 0)) {
-        rf_access(addr, size, flags, pc);
-        return;
-    }
-    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
-        return;
-    uint64_t *place = rf_word(addr);
-    if (mask <= 0xff) {
-        uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-        bool set = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT && !(flags & RF_A_WRITE);
-        if (set ? repeats_in_set(place, word, mask) : has_seen(self, place, mask, flags))
-            return;
-    }
-    struct rf_step step = { .self = self, .flags = flags };
-    rf_busy_begin(self);
-    slow_granule(&step, place, mask & 0xff, pc, size);
-    if (__builtin_expect(mask > 0xff, 0)) {
-        struct rf_step rest = { .self = self, .flags = flags };
-        slow_granule(&rest, place + 1, mask >> RF_GRANULE, pc, size);
-        if (!step.race)
-            step = rest;
-    }
-    if (__builtin_expect(step.race, 0)) {
-        end_with_race(self, addr, size, &step, pc);
+    struct rf_self *self = step->self;
+    if (__builtin_expect(step->race, 0)) {
+        end_with_race(self, addr, size, step, pc);
         return;
     }
     rf_busy_end(self);
     if (__builtin_expect(self->wants_sweep, 0))
         rf_sweep(self);
+}
+
+static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
+{
+    slow_granule(step, addr, mask & 0xff, pc, size);
+    if (mask > 0xff) {
+        struct rf_step rest = { .self = step->self, .flags = step->flags };
+        slow_granule(&rest, addr + RF_GRANULE, mask >> RF_GRANULE, pc, size);
+        if (!step->race)
+            step = &rest;
+        slow_end(step, addr, size, pc);
+        return;
+    }
+    slow_end(step, addr, size, pc);
+}
+
+/* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch, which happens before this one. That
+ * case is all of this function; the others are in slow_access(). */
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    struct rf_self *self = rf_hot.self;
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    bool elsewhere = size > RF_GRANULE || (rf_refuses && mask > 0xff);
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || elsewhere, 0)) {
+        rf_access(addr, size, flags, pc);
+        return;
+    }
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
+        return;
+    struct rf_step step = { .self = self, .flags = flags };
+    rf_busy_begin(self);
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    bool plain = !(word & RF_ODD_BIT) && mask <= 0xff && RF_WORD_Y(word) - rf_hot.first >= rf_hot.span;
+    if (__builtin_expect(plain && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))), 1) &&
+        rf_word_quick(&step, word, mask, &next) &&
+        __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        touch(place);
+        rf_busy_end(self);
+        return;
+    }
+    slow_access(&step, addr, mask, pc, size);
 }
 
 void rf_word_touch(uint64_t *place)
@@ -545,7 +559,7 @@ void rf_range_clear(uintptr_t addr, size_t size)
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_ALLOC, addr, size, 0))
         return;
     uintptr_t end = addr + size;
-    self->stamp++;
+    rf_seen_forget();
     rf_busy_begin(self);
     if (addr % RF_GRANULE) {
         unsigned mask = 0xffu << addr % RF_GRANULE & 0xff;
@@ -601,7 +615,7 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
         rf_objects_forget(addr, size);
         return 0;
     }
-    self->stamp++; /* the block's next owner makes its history forget what this thread has done in this epoch: see has_seen() */
+    rf_seen_forget(); /* the block's next owner makes its history forget what this thread has done in this epoch */
     struct rf_step step = { .self = self, .flags = RF_A_WRITE | RF_A_FREE };
     rf_busy_begin(self);
     step.now = rf_moment_now(self, pc, step.flags, size);

@@ -47,8 +47,6 @@ void rf_range_return(uintptr_t addr, size_t size);             /* unmapped: hist
 /* The history of a range becomes that of another as well: of all bytes, whatever the two have in common, and in one step for every hook.
  * `move`: what is left of the first range has none any more. guest/move.c */
 void rf_range_copy(uintptr_t from, uintptr_t to, size_t size, bool move, uintptr_t pc);
-/* Moves when histories were cleared or moved and no thread need have seen it: what threads remember of their epoch is void. */
-extern uint64_t rf_history_changes __attribute__((visibility("hidden")));
 
 /* The note of the current thread's stack with `pc` on top: 32 bits that name (stack, flags, size, locks held) for ever. */
 uint32_t rf_note_here(uintptr_t pc, unsigned flags, size_t size);

@@ -16,6 +16,7 @@
 #include "guest/fibers.h"
 #include "guest/intercept.h"
 #include "guest/locks.h"
+#include "guest/seen.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
 
@@ -172,7 +173,13 @@ void redflag_rt_clear_history(const void *address, size_t size)
     if (embed.self && size) {
         rf_objects_forget((uintptr_t)address, size);
         rf_range_clear((uintptr_t)address, size);
-        __atomic_fetch_add(&rf_history_changes, 1, __ATOMIC_RELAXED);
+        if (!rf_seen_off) {
+            embed.self->inside++; /* a signal handler must not wait for the world that its thread has stopped */
+            rf_world_stop(embed.self);
+            rf_seen_stop();
+            rf_world_go(embed.self);
+            embed.self->inside--;
+        }
     }
     rf_embed_leave(&embed);
 }

@@ -10,6 +10,7 @@
 #include "guest/embed.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
+#include "guest/seen.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
 
@@ -146,7 +147,7 @@ void redflag_rt_clock_write(const struct redflag_clock *clock)
             rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, clock->keys[i].key, 0);
         rf_clock_room(&self->thread.clock, clock->clock.len);
         rf_clock_join(&self->thread.clock, &self->memory, &clock->clock);
-        self->stamp++; /* whoever hands memory over may have made it new: guest/access.c, has_seen() */
+        rf_seen_forget(); /* whoever hands memory over may have made it new */
         rf_busy_end(self);
     }
     rf_embed_leave(&embed);

@@ -248,19 +248,26 @@ void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *ste
     rf_slices_join(slices);
 }
 
-/* Slices that have only y and x in them. */
-static bool fits(const struct rf_slices *slices, uint32_t y, uint32_t x, uint64_t *word)
+/* Slices as a word whose Y is that moment, if there is a form for them. */
+static bool as_word_of(uint32_t y, const uint64_t *list, unsigned count, uint64_t *word)
 {
     unsigned written = 0, read = 0;
-    for (unsigned i = 0; i < slices->count; i++) {
-        const struct rf_slice *slice = &slices->list[i];
-        uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice);
-        if (w == y && r == y)
-            written |= slice->mask;
-        else if (w == x && r == y)
-            read |= slice->mask;
-        else if (w != x || r != x)
+    uint32_t x = 0;
+    bool has_x = false;
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t w = RF_WORD_X(list[i]), r = RF_WORD_Y(list[i]);
+        if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || (r != y && r != w))
             return false;
+        if (w == y) {
+            written |= RF_WORD_M(list[i]);
+            continue;
+        }
+        if (has_x && w != x)
+            return false;
+        x = w;
+        has_x = true;
+        if (r == y)
+            read |= RF_WORD_M(list[i]);
     }
     return rf_word_make(y, x, written, read, word);
 }
@@ -268,8 +275,7 @@ static bool fits(const struct rf_slices *slices, uint32_t y, uint32_t x, uint64_
 /* One to three plain slices as a word, if there is a form for them. */
 static bool as_word(const struct rf_slices *slices, uint32_t now, uint64_t *word)
 {
-    uint32_t moments[7] = { now };
-    unsigned count = now != 0;
+    uint64_t list[3] = { 0 };
     if (slices->count > 3)
         return false;
     for (unsigned i = 0; i < slices->count; i++) {
@@ -281,13 +287,13 @@ static bool as_word(const struct rf_slices *slices, uint32_t now, uint64_t *word
             *word = RF_WORD(slice->mask, rf_slice_r(slice) & ~RF_IS_SET, rf_slice_w(slice)) | RF_ODD_BIT;
             return slices->count == 1 || (rest && !rest->atomic && rest->cell.word == ((uint64_t)rf_slice_w(slice) << 32 | rf_slice_w(slice)));
         }
-        moments[count++] = rf_slice_r(slice);
-        moments[count++] = rf_slice_w(slice);
+        list[i] = rf_slice_in_record(slice);
     }
-    for (unsigned y = 0; y < count; y++)
-        for (unsigned x = 0; x < count; x++)
-            if (moments[y] && fits(slices, moments[y], moments[x], word))
-                return true;
+    if (now && as_word_of(now, list, slices->count, word))
+        return true;
+    for (unsigned i = 0; i < slices->count; i++)
+        if (RF_WORD_Y(list[i]) && as_word_of(RF_WORD_Y(list[i]), list, slices->count, word))
+            return true;
     return false;
 }
 
@@ -312,49 +318,82 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t
     return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
 }
 
-/* A plain access to exactly the bytes of one slice, after everything that it meets: [FT' READ EXCL], [FT' WRITE EXCL]. */
-static bool plain_quick(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
+/* The slices of a word, as words of a record. Returns how many. */
+static unsigned spread(uint64_t word, uint64_t *list)
 {
-    uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word)), *mine = NULL;
-    for (unsigned i = 0; i < RF_WORD_M(word); i++) {
-        if (!(RF_WORD_M(record[i]) & mask))
-            continue;
-        if (mine || RF_WORD_M(record[i]) != mask || (record[i] & (RF_ODD_BIT | RF_WRITES_BIT)) ||
-            !rf_step_ordered(step, RF_WORD_Y(record[i])) || !rf_step_ordered(step, RF_WORD_X(record[i])))
-            return false;
-        mine = &record[i];
+    unsigned m = RF_WORD_M(word), count = 0;
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
+    if (rf_word_is_record(word)) {
+        memcpy(list, rf_record_at(x, m), m * sizeof *list);
+        return m;
     }
-    if (!mine)
-        return false;
-    bool writes = step->flags & RF_A_WRITE;
-    *next = word;
-    if (writes && RF_WORD_M(word) == 2) { /* two slices that were each written last fit a word */
-        uint64_t other = record[mine == record];
-        if (RF_WORD_X(other) == RF_WORD_Y(other) && !(other & (RF_ODD_BIT | RF_WRITES_BIT))) {
-            *next = RF_WORD(mask, step->now, RF_WORD_X(other)) | RF_WRITES_BIT;
-            return true;
-        }
+    unsigned written = word & RF_WRITES_BIT ? m : 0, read = m & ~written;
+    if (rf_word_is_mixed(word)) {
+        written = rf_mixed_masks[m].written;
+        read = rf_mixed_masks[m].read;
     }
-    __atomic_store_n(mine, RF_WORD(mask, step->now, writes ? step->now : RF_WORD_X(*mine)), __ATOMIC_RELAXED);
-    return true;
+    unsigned rest = ~(written | read) & 0xff;
+    if (written)
+        list[count++] = RF_WORD(written, y, y);
+    if (read)
+        list[count++] = RF_WORD(read, y, x) | (rf_word_has_units(word) ? RF_ODD_BIT : 0);
+    if (rest)
+        list[count++] = RF_WORD(rest, x, x);
+    return count;
 }
 
-/* A read of some bytes of a word in which two parts were written at different times: what is left of the parts, and the bytes read. */
-static bool first_read(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
+#define CELL ((UINT64_C(1) << 56) - 1) /* of a slice: all but its bytes */
+
+/* Bytes that have this cell from now on. */
+static void put_bytes(uint64_t *list, unsigned *count, unsigned mask, uint64_t cell)
 {
-    unsigned m = RF_WORD_M(word);
-    bool of_y = !(mask & ~m);
-    uint32_t mine = of_y ? RF_WORD_Y(word) : RF_WORD_X(word), other = of_y ? RF_WORD_X(word) : RF_WORD_Y(word);
-    unsigned part = of_y ? m : ~m & 0xff;
-    if ((mask & ~part) || !rf_step_ordered(step, mine))
-        return false;
-    unsigned count = part == mask ? 2 : 3;
-    uint32_t number = rf_record_new(step->stripe, count);
+    for (unsigned i = 0; i < *count; i++)
+        if ((list[i] & CELL) == cell) {
+            list[i] |= (uint64_t)mask << 56;
+            return;
+        }
+    list[(*count)++] = (uint64_t)mask << 56 | cell;
+}
+
+/* A plain access after everything that it meets: [FT' READ EXCL], [FT' WRITE EXCL], byte by byte; bytes that this epoch has accessed
+ * already stay as they are. */
+static bool plain_quick(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
+{
+    uint64_t old[RF_RECORD_MOST] = { 0 }, list[RF_RECORD_MOST] = { 0 }; /* bytes are eight: there are never more */
+    unsigned old_count = spread(word, old), count = 0, left = mask;
+    bool writes = step->flags & RF_A_WRITE;
+    uint32_t y = step->now;
+    for (unsigned i = 0; i < old_count; i++) {
+        unsigned m = RF_WORD_M(old[i]), met = m & mask;
+        if (!met) {
+            list[count++] = old[i];
+            continue;
+        }
+        uint32_t r = RF_WORD_Y(old[i]), w = RF_WORD_X(old[i]);
+        if ((old[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !rf_step_ordered(step, r) || !rf_step_ordered(step, w))
+            return false;
+        if ((writes ? w : r) - rf_hot.first < rf_hot.span) {
+            list[count++] = old[i];
+            left &= ~met;
+            continue;
+        }
+        if (m & ~met)
+            list[count++] = RF_WORD(m & ~met, r, w);
+        if (!writes) {
+            put_bytes(list, &count, met, RF_WORD(0, y, w));
+            left &= ~met;
+        }
+    }
+    if (left)
+        put_bytes(list, &count, left, RF_WORD(0, y, y));
+    if (as_word_of(y, list, count, next))
+        return true;
+    /* The record that it had is written anew if it has room: see rf_slices_word(). */
+    bool reuse = rf_word_is_record(word) && (RF_WORD_M(word) > RF_RECORD_FEW) == (count > RF_RECORD_FEW);
+    uint32_t number = reuse ? RF_WORD_X(word) : rf_record_new(step->stripe, count);
     uint64_t *record = rf_record_at(number, count);
-    record[0] = RF_WORD(mask, step->now, mine);
-    record[1] = RF_WORD(~part & 0xff, other, other);
-    if (count == 3)
-        record[2] = RF_WORD(part & ~mask, mine, mine);
+    for (unsigned i = 0; i < count; i++)
+        __atomic_store_n(&record[i], list[i], __ATOMIC_RELAXED);
     *next = RF_WORD(count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
     return true;
 }
@@ -390,10 +429,7 @@ bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, u
 {
     if (step->flags & RF_A_ATOMIC)
         return rf_word_is_record(word) && atomic_quick(word, mask, step, next);
-    if (rf_word_is_record(word))
-        return plain_quick(word, mask, step, next);
-    bool two_parts = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_WRITES_BIT && RF_WORD_M(word) != 0xff;
-    return two_parts && !(step->flags & RF_A_WRITE) && first_read(word, mask, step, next);
+    return plain_quick(word, mask, step, next);
 }
 
 /* A moment of the present epoch in a set; see guest/units.h, 2. */

@@ -107,11 +107,41 @@
         sub     %fs:RF_HOT_FIRST(%rcx), %rsi
         cmp     %fs:RF_HOT_SPAN(%rcx), %rsi
 .endif
-        jb      4f
+        jb      9f
 .endr
         jmp     3f
-4:      cmp     %rdx, (%r8)
+9:      cmp     %rdx, (%r8)
         jne     3f
+        ret
+.endm
+
+/* Jumps to 4 unless the thread has seen these bytes in this epoch (guest/hot.h, 4). */
+.macro CHECK_SEEN near size write
+        mov     %rdi, %rdx
+        shr     $3, %rdx
+        mov     %edx, %esi
+        and     $RF_SEEN - 1, %esi
+        shl     $20, %rdx
+.if \near
+        or      %fs:RF_PUT_TLS + RF_HOT_STAMP, %rdx
+        mov     %fs:RF_PUT_TLS + RF_HOT_SEEN, %rax
+.else
+        mov     rf_hot@gottpoff(%rip), %rcx
+        or      %fs:RF_HOT_STAMP(%rcx), %rdx
+        mov     %fs:RF_HOT_SEEN(%rcx), %rax
+.endif
+        xor     RF_SEEN * 8 * \write(%rax,%rsi,8), %rdx
+        cmp     $0xff, %rdx
+.if \size < 8
+        ja      4f
+        mov     %edi, %ecx
+        and     $7, %ecx
+        mov     $(1 << \size) - 1, %eax
+        shl     %cl, %eax
+        not     %edx
+        test    %eax, %edx
+.endif
+        jne     4f
         ret
 .endm
 
@@ -181,7 +211,8 @@ near_\name:
         CHECK_PART \near \size 0
 .endif
 2:      CHECK_MAP \near
-3:      GO_SLOW \near \size \flags
+3:      CHECK_SEEN \near \size 0
+4:      GO_SLOW \near \size \flags
         END     \near \name
 .endm
 
@@ -194,7 +225,8 @@ near_\name:
 .if \size < 8
         CHECK_PART \near \size 1
 .endif
-2:      GO_SLOW \near \size \flags
+2:      CHECK_SEEN \near \size 1
+4:      GO_SLOW \near \size \flags
         END     \near \name
 .endm
 

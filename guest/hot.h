@@ -11,7 +11,10 @@
  *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record.
  * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
  *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).
- * 4. All of it belongs to the thread; no other thread reads or writes it.
+ * 4. What the thread has accessed in its epoch of granules that are in slices, mixed or read by several is in two tables of RF_SEEN
+ *    words, for reads and after them for writes, found by the granule's number:  number 44 | stamp 12 | bytes 8.  The stamp is that
+ *    of the epoch (guest/seen.h).
+ * 5. All of it belongs to the thread; no other thread reads or writes it.
  */
 #ifndef RF_GUEST_HOT_H
 #define RF_GUEST_HOT_H
@@ -32,6 +35,10 @@
 #define RF_HOT_TOP 24   /* where the next frame is pushed */
 #define RF_HOT_SELF 32
 #define RF_HOT_FIRST 40 /* the first moment of the epoch, alone */
+#define RF_HOT_STAMP 48 /* the epoch's stamp, shifted by 8 */
+#define RF_HOT_SEEN 56  /* the tables; never NULL */
+
+#define RF_SEEN 512 /* words of a table */
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>
@@ -56,13 +63,20 @@ struct rf_hot {
     struct rf_frame *top;
     struct rf_self *self; /* NULL: a thread that the guest does not know yet */
     uint64_t first;
+    uint64_t stamp;
+    uint64_t *seen;
 };
+
+/* Of a thread that the guest does not know. */
+extern uint64_t rf_seen_nothing[2 * RF_SEEN] RF_OURS;
+#define RF_HOT_NONE { .seen = rf_seen_nothing }
 
 extern RF_TLS struct rf_hot rf_hot;
 
 _Static_assert(offsetof(struct rf_hot, base) == RF_HOT_BASE && offsetof(struct rf_hot, span) == RF_HOT_SPAN &&
                    offsetof(struct rf_hot, base2) == RF_HOT_BASE2 && offsetof(struct rf_hot, top) == RF_HOT_TOP &&
-                   offsetof(struct rf_hot, self) == RF_HOT_SELF && offsetof(struct rf_hot, first) == RF_HOT_FIRST,
+                   offsetof(struct rf_hot, self) == RF_HOT_SELF && offsetof(struct rf_hot, first) == RF_HOT_FIRST &&
+                   offsetof(struct rf_hot, stamp) == RF_HOT_STAMP && offsetof(struct rf_hot, seen) == RF_HOT_SEEN,
                "hooks.S");
 #endif
 #endif

@@ -1,6 +1,7 @@
 #include "guest/moments.h"
 
 #include "guest/depot.h"
+#include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/start.h"
 
@@ -82,7 +83,7 @@ static void set_epoch(struct rf_self *self, uint32_t first)
     rf_hot.base = UINT64_C(0xff) << 28 | first;
     rf_hot.base2 = rf_hot.base << 1 | 1;
     rf_hot.first = first;
-    self->stamp++;
+    rf_seen_forget();
     self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
 }
 
@@ -92,7 +93,6 @@ void rf_epoch_begin(struct rf_self *self)
         set_epoch(self, self->next_moment);
     else
         self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
-    self->stamp++;
 }
 
 uint64_t rf_moments_lost;
@@ -146,8 +146,7 @@ static inline struct rf_cached_moment *cached_here(struct rf_self *self, uintptr
 {
     uint64_t key = rf_access_key(pc, flags, size);
     uint32_t node = rf_depot_node(self);
-    uint64_t mixed = (key ^ (uint64_t)node << 7 ^ (uint64_t)self->locks << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    struct rf_cached_moment *cached = &self->moments[mixed >> 32 & (RF_MOMENT_CACHE - 1)];
+    struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
     if (cached->key != key || cached->node != node || cached->locks != self->locks)
         *cached = (struct rf_cached_moment){ key, node, self->locks, 0,
                                              rf_depot_put(key, (uint64_t)self->locks << 32 | node) };

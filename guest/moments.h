@@ -56,6 +56,21 @@ extern uint64_t rf_moments_lost;
 /* The moment of an access here and now; 0: there is none left. */
 uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 
+static inline struct rf_cached_moment *rf_moment_cached(struct rf_self *self, uint64_t key, uint32_t node)
+{
+    uint64_t mixed = (key ^ (uint64_t)node << 7 ^ (uint64_t)self->locks << 20) * UINT64_C(0x9e3779b97f4a7c15);
+    return &self->moments[mixed >> 32 & (RF_MOMENT_CACHE - 1)];
+}
+
+/* The same if it is at hand: the epoch has had an access with this note, and the stack's node is known. 0: ask rf_moment_now(). */
+static inline uint32_t rf_moment_at_hand(struct rf_self *self, uint64_t key)
+{
+    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
+    const struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
+    bool same = cached->key == key && cached->node == node && cached->locks == self->locks;
+    return node && same && cached->moment - rf_hot.first < rf_hot.span ? cached->moment : 0;
+}
+
 /* The note that it would have. */
 uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 

@@ -4,10 +4,11 @@
  *    its replacement. A hot hook that looks at a word meanwhile only compares it with its own epoch, before the step or after it.
  * 2. Bytes are moved, not granules: the two ranges may begin anywhere, and overlap. A granule of the target is made anew out of what of
  *    it stays and of the one or two granules that its bytes come from, in the direction in which none of those was changed before.
- * 3. What a thread remembers of its epoch by address (guest/access.c, has_seen()) is void afterwards, in every thread.
+ * 3. What a thread remembers of its epoch by address (guest/seen.h) is void afterwards, in every thread.
  */
 #include "guest/granule.h"
 #include "guest/intercept.h"
+#include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
 
@@ -100,7 +101,7 @@ void rf_range_copy(uintptr_t from, uintptr_t to, size_t size, bool move, uintptr
         self->inside++; /* a signal handler must not wait for the world that its thread has stopped */
         rf_world_stop(self);
         copy_histories(from, to, size);
-        __atomic_fetch_add(&rf_history_changes, 1, __ATOMIC_RELAXED);
+        rf_seen_stop();
         rf_world_go(self);
         self->inside--;
     }

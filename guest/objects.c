@@ -13,6 +13,7 @@
 #include "guest/locks.h"
 #include "guest/memory.h"
 #include "guest/planes.h"
+#include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
@@ -313,7 +314,7 @@ void rf_object_acquire(struct rf_self *self, struct rf_object *object)
         rf_tap_receive(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_clock_room(&self->thread.clock, object->sync.released.len);
     rf_order_receive(&self->order, &self->thread, &object->sync);
-    self->stamp++; /* whoever hands memory over may have made it new: guest/access.c, has_seen() */
+    rf_seen_forget(); /* whoever hands memory over may have made it new */
 }
 
 void rf_object_release(struct rf_self *self, struct rf_object *object)

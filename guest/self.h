@@ -16,14 +16,6 @@ struct rf_cached_moment {
     uint32_t moment, note;
 };
 
-/* A granule whose history is not one of the plain forms, and what the thread has already accessed of it in its present epoch. */
-struct rf_seen {
-    const uint64_t *place;
-    uint64_t stamp : 48, read : 8, written : 8;
-};
-
-#define RF_SEEN 256u
-
 struct rf_self {
     /* Happens-before: clock, slot, time. Written by the thread; by its creator before it runs, by its joiner after it has ended.
      * The clock's own entry is the time of the newest moment. */
@@ -49,8 +41,8 @@ struct rf_self {
     bool wants_sweep;
     struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them */
     struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
-    uint64_t stamp;                   /* of the epoch, and of what was cleared in it: guest/access.c */
-    struct rf_seen seen[RF_SEEN];
+    uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
+    uint64_t seen[2 * RF_SEEN];       /* guest/hot.h, 4 */
     uint32_t nearby_turn;
 
     struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */

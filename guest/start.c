@@ -32,7 +32,8 @@
 #include "guest/system.h"
 #include "guest/threads.h"
 
-RF_TLS struct rf_hot rf_hot;
+uint64_t rf_seen_nothing[2 * RF_SEEN];
+RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started;
 
 /* What the hooks of the first form use (guest/hooks.S, 1). */

@@ -280,6 +280,7 @@ static void run_as(struct record *record)
     record_here = record;
     rf_hot.top = record->top;
     rf_hot.self = self;
+    rf_hot.seen = self->seen;
     rf_epoch_begin(self);
     if (end_key_made) {
         self->inside++;
@@ -459,7 +460,7 @@ void rf_thread_end(struct rf_self *self)
     gone = true;
     list_enter(self);
     leave(record);
-    rf_hot = (struct rf_hot){ 0 };
+    rf_hot = (struct rf_hot)RF_HOT_NONE;
     record_empty(record);
     list_leave(self);
     if (__atomic_fetch_or(&record->flags, ENDED, __ATOMIC_ACQ_REL) & DETACHED) {
@@ -523,8 +524,10 @@ void rf_thread_switch(struct rf_self *to)
 {
     struct rf_self *from = rf_hot.self;
     struct record *record = to->threads;
-    if (from)
+    if (from) {
         ((struct record *)from->threads)->top = rf_hot.top;
+        from->stamp = rf_hot.stamp;
+    }
     if (rf_tap && from && record_here)
         rf_tap_switch(from, to, record_here->self.number);
     if (!to->frames)
@@ -532,6 +535,8 @@ void rf_thread_switch(struct rf_self *to)
     rf_hot.span = 0;
     rf_hot.top = record->top;
     rf_hot.self = to;
+    rf_hot.stamp = to->stamp; /* of its tables; the epoch gives another */
+    rf_hot.seen = to->seen;
     rf_epoch_begin(to);
 }
 

@@ -26,7 +26,8 @@
 #define PLACES 6u /* different program counters */
 #define KEPT 4096u
 
-RF_TLS struct rf_hot rf_hot;
+uint64_t rf_seen_nothing[2 * RF_SEEN];
+RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started = 1;
 struct rf_run_options rf_options;
 
@@ -160,6 +161,7 @@ static void begin_game(void)
         self->moments = player->moments;
         self->frames = player->frames;
         player->hot.top = player->frames;
+        player->hot.seen = self->seen;
         rf_clock_set(&self->thread.clock, &self->memory, i, 1);
         player->clock[i] = 1;
         play_as(i);

@@ -26,7 +26,8 @@
 #define WITH_ASAN 0
 #endif
 
-RF_TLS struct rf_hot rf_hot;
+uint64_t rf_seen_nothing[2 * RF_SEEN];
+RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started = 1;
 
 /* What the detector was told last by this thread, and by all of them how often. */
