@@ -215,7 +215,7 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
         if (length > end - addr)
             length = (unsigned)(end - addr);
         unsigned mask = ((1u << length) - 1) << offset;
-        uint64_t *place = rf_word(addr), word, next;
+        uint64_t *place = rf_word(addr), word, next = 0;
         bool alike = false; /* the step made a word of a word: so it does of all that are equal */
         size_t whole = mask == 0xff && !(flags & RF_A_ATOMIC) ? (end - addr) / RF_GRANULE : 0;
         if (whole > RANGE_AT_ONCE)

@@ -65,7 +65,7 @@ void rf_threads_each(void (*f)(struct rf_self *, void *), void *context)
         f(&game.players[i].self, context);
 }
 
-void rf_race_found(struct rf_self *self, const struct rf_found *race)
+bool rf_race_found(struct rf_self *self, const struct rf_found *race)
 {
     (void)self;
     unsigned mask = ((1u << race->size) - 1) << race->addr % RF_GRANULE;
@@ -75,6 +75,29 @@ void rf_race_found(struct rf_self *self, const struct rf_found *race)
     game.exact = game.note != 0;
     if (!game.note)
         game.note = rf_note_of_kind(race->earlier, race->writes);
+    return true;
+}
+
+bool rf_refuses;
+
+bool rf_would_race(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
+{
+    (void)self, (void)addr, (void)size, (void)flags, (void)pc, (void)race;
+    return false;
+}
+
+struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t size, uint32_t note)
+{
+    return (struct rf_found){ .addr = addr,
+                              .size = size,
+                              .flags = step->flags,
+                              .note = note,
+                              .moment = step->race,
+                              .earlier = rf_moment_note(step->race),
+                              .slot = rf_moment_slot(step->race),
+                              .time = rf_moment_time(step->race),
+                              .mask = step->race_mask,
+                              .writes = step->race_writes };
 }
 
 const struct rf_tap *rf_tap;
