@@ -53,6 +53,11 @@ void rf_signals_deliver(void)
     handler(0);
 }
 
+void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    (void)addr, (void)size, (void)flags, (void)pc;
+}
+
 struct rf_self *rf_self_attach(void)
 {
     return NULL;
