@@ -14,6 +14,7 @@
 #include "guest/intercept.h"
 #include "guest/nearby.h"
 #include "guest/objects.h"
+#include "guest/policy.h"
 #include "guest/refusal.h"
 #include "guest/seen.h"
 #include "guest/start.h"
@@ -53,16 +54,14 @@ void rf_word_end_record(struct rf_stripe *stripe, uint64_t word)
         rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
 }
 
-/* `next` took the place of `old`, perhaps with its record. */
-static void end_record_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next)
+void rf_record_end_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next)
 {
     bool same_kind = (RF_WORD_M(old) > RF_RECORD_FEW) == (RF_WORD_M(next) > RF_RECORD_FEW);
     if (!rf_word_is_record(next) || !same_kind || RF_WORD_X(old) != RF_WORD_X(next))
         rf_word_end_record(stripe, old);
 }
 
-/* The rules on one granule, with the stripe's lock. */
-static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask, struct rf_step *step)
+__attribute__((noinline)) void rf_step_locked(uint64_t *place, unsigned mask, struct rf_step *step)
 {
     struct rf_slices slices;
     struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
@@ -73,7 +72,7 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
     if (rf_locked_quick(step, word, mask, &quick)) {
         uint64_t old = word;
         if (quick == word || __atomic_compare_exchange_n(place, &word, quick, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            end_record_unless(stripe, old, quick);
+            rf_record_end_unless(stripe, old, quick);
             rf_spin_unlock(&stripe->lock);
             return;
         }
@@ -87,7 +86,7 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
         rf_slices_step(&slices, mask, step);
         uint64_t next = rf_slices_word(&slices, step, word), old = word;
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            end_record_unless(stripe, old, next);
+            rf_record_end_unless(stripe, old, next);
             break;
         }
         /* Only a word without units changes while the lock is held; then all units there are now are new. */
@@ -101,11 +100,15 @@ static __attribute__((noinline)) void step_locked(uint64_t *place, unsigned mask
 static inline uint32_t step_granule(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step)
 {
     uint64_t next;
+    if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0)) {
+        rf_policy_step(place, mask, step);
+        return step->race;
+    }
     step->race = 0;
     while (!rf_word_has_units(word) && !(step->flags & RF_A_ATOMIC) && rf_word_quick(step, word, mask, &next))
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return 0;
-    step_locked(place, mask, step);
+    rf_step_locked(place, mask, step);
     return step->race;
 }
 
@@ -225,11 +228,11 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
             goto next;
         word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
         done = 1;
-        if (!rf_word_repeats(self, place, word, mask, flags)) {
+        if (rf_policy_no_hot || !rf_word_repeats(self, place, word, mask, flags)) {
             if (!step->now)
                 step->now = rf_moment_now(self, pc, flags, size);
             if (step->now) {
-                alike = whole > 1 && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
+                alike = whole > 1 && rf_policy == RF_POLICY_CAS && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
                 if (step_granule(place, word, mask, step) && !races) {
                     *race = race_of(step, addr, length); /* what lies in this granule: only that is known to race */
                     races = true;
@@ -373,6 +376,16 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (repeats_plainly(word, mask, step->flags))
         return;
+    if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0)) {
+        step->now = rf_moment_now(step->self, pc, step->flags, size);
+        if (__builtin_expect(!step->now, 0))
+            return;
+        rf_policy_step(place, mask, step);
+        touch(place);
+        if ((*place & RF_ODD_BIT) && !step->race && !rf_policy_no_hot)
+            rf_seen_put(addr, mask, step->flags);
+        return;
+    }
     bool set = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT && !(step->flags & RF_A_WRITE);
     if (!(set && repeats_in_set(place, word, mask)) && !repeats_in_record(place, word, mask, step->flags) &&
         !joins(step, place, word, mask, pc, size) &&
@@ -430,7 +443,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     struct rf_step step = { .self = self, .flags = flags };
     rf_busy_begin(self);
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
-    bool plain = !(word & RF_ODD_BIT) && mask <= 0xff && RF_WORD_Y(word) - rf_hot.first >= rf_hot.span;
+    bool plain = !(word & RF_ODD_BIT) && mask <= 0xff && rf_policy == RF_POLICY_CAS && RF_WORD_Y(word) - rf_hot.first >= rf_hot.span;
     if (__builtin_expect(plain && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))), 1) &&
         rf_word_quick(&step, word, mask, &next) &&
         __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -454,6 +467,8 @@ void rf_word_clear(uint64_t *place)
             return;
     if (!word)
         return;
+    if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0))
+        rf_policy_clear(place, 0xff);
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
     word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -473,30 +488,15 @@ static void clear_bytes(uint64_t *place, unsigned mask)
 {
     if (!__atomic_load_n(place, __ATOMIC_RELAXED))
         return;
+    if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0))
+        rf_policy_clear(place, mask);
     struct rf_stripe *stripe = rf_stripe_of(place);
     struct rf_step step = { .stripe = stripe, .self = rf_hot.self };
-    struct rf_slices slices;
     rf_spin_lock(&stripe->lock);
     for (uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);;) {
-        rf_slices_of(word, &slices);
-        for (unsigned i = 0, count = slices.count; i < count; i++) {
-            struct rf_slice *slice = &slices.list[i];
-            if (!(slice->mask & ~mask)) {
-                if (rf_word_has_units(word))
-                    ftm_clear(&step, &slice->cell);
-                slice->cell.word = 0;
-                slice->mask = slice->atomic ? 0 : slice->mask;
-            } else if (slice->mask & mask && !slice->atomic) {
-                slices.list[slices.count++] = (struct rf_slice){ .mask = slice->mask & (uint8_t)mask };
-                slice->mask &= (uint8_t)~mask;
-            } else {
-                slice->mask &= (uint8_t)~mask;
-            }
-        }
-        rf_slices_join(&slices);
-        uint64_t next = rf_slices_word(&slices, &step, word), old = word;
+        uint64_t next = rf_word_without(&step, word, mask), old = word;
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            end_record_unless(stripe, old, next);
+            rf_record_end_unless(stripe, old, next);
             break;
         }
         rf_word_end_record(stripe, next); /* only a word without units can have changed under us */

@@ -84,6 +84,7 @@ RF_INTERCEPT(int, pthread_barrier_wait, (pthread_barrier_t *barrier))
     }
     rf_range_read(barrier, 1, scope.pc);
     struct round *round = arrive(scope.self, (uintptr_t)barrier);
+    rf_park_here(scope.self);
     int result = RF_REAL(pthread_barrier_wait)(barrier);
     rf_range_read(barrier, 1, scope.pc); /* who destroys it must know that all have left, not only that they had arrived */
     leave(scope.self, (uintptr_t)barrier, round);

@@ -32,6 +32,7 @@ RF_INTERCEPT(int, thrd_join, (thrd_t thread, int *value))
 {
     struct rf_scope scope = RF_ENTER(thrd_join);
     struct rf_self *child = scope.self ? rf_thread_by_handle(thread) : NULL;
+    rf_park_here(scope.self);
     int result = RF_REAL(thrd_join)(thread, value);
     if (result == thrd_success && child)
         rf_thread_joined(scope.self, child);
@@ -65,6 +66,7 @@ static unsigned before_lock(struct rf_scope *scope, mtx_t *mutex)
     unsigned flags = rf_mutex_flags((pthread_mutex_t *)mutex);
     if (scope->self && scope->self->locks)
         rf_lock_wanted((uintptr_t)mutex, flags, scope->pc);
+    rf_park_here(scope->self);
     return flags;
 }
 
@@ -125,6 +127,7 @@ RF_INTERCEPT(int, cnd_wait, (cnd_t *condition, mtx_t *mutex))
     struct rf_scope scope = RF_ENTER(cnd_wait);
     struct rf_wait wait;
     rf_wait_begin(&wait, &scope, condition, mutex);
+    rf_park_here(scope.self);
     int result = RF_REAL(cnd_wait)(condition, mutex);
     rf_wait_end(&wait, condition, true);
     return result;
@@ -135,6 +138,7 @@ RF_INTERCEPT(int, cnd_timedwait, (cnd_t *condition, mtx_t *mutex, const struct t
     struct rf_scope scope = RF_ENTER(cnd_timedwait);
     struct rf_wait wait;
     rf_wait_begin(&wait, &scope, condition, mutex);
+    rf_park_here(scope.self);
     int result = RF_REAL(cnd_timedwait)(condition, mutex, until);
     rf_wait_end(&wait, condition, true);
     return result;

@@ -26,6 +26,7 @@
 #include "guest/memory.h"
 #include "guest/objects.h"
 #include "guest/options.h"
+#include "guest/policy.h"
 #include "guest/report.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
@@ -74,8 +75,10 @@ void rf_fork_after(bool child)
     rf_threads_fork_after(self, child);
     rf_world_go(self);
     rf_heap_fork_after(child);
-    if (child)
+    if (child) {
+        rf_policy_fork_child();
         rf_report_fork_child();
+    }
     if (child && rf_tap)
         rf_tap->fork_child();
     self->inside--;

@@ -285,6 +285,7 @@ static bool as_word(const struct rf_slices *slices, uint32_t now, uint64_t *word
         if (rf_slice_r(slice) & RF_IS_SET) { /* a set, and the rest untouched since the write */
             const struct rf_slice *rest = slices->count == 2 ? &slices->list[!i] : NULL;
             *word = RF_WORD(slice->mask, rf_slice_r(slice) & ~RF_IS_SET, rf_slice_w(slice)) | RF_ODD_BIT;
+            rf_readers_unsettle(rf_slice_r(slice) & ~RF_IS_SET);
             return slices->count == 1 || (rest && !rest->atomic && rest->cell.word == ((uint64_t)rf_slice_w(slice) << 32 | rf_slice_w(slice)));
         }
         list[i] = rf_slice_in_record(slice);
@@ -316,6 +317,28 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t
     for (unsigned i = 0; i < slices->count; i++)
         __atomic_store_n(&record[i], rf_slice_in_record(&list[i]), __ATOMIC_RELAXED);
     return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+}
+
+uint64_t rf_word_without(struct rf_step *step, uint64_t word, unsigned mask)
+{
+    struct rf_slices slices;
+    rf_slices_of(word, &slices);
+    for (unsigned i = 0, count = slices.count; i < count; i++) {
+        struct rf_slice *slice = &slices.list[i];
+        if (!(slice->mask & ~mask)) {
+            if (rf_word_has_units(word))
+                ftm_clear(step, &slice->cell);
+            slice->cell.word = 0;
+            slice->mask = slice->atomic ? 0 : slice->mask;
+        } else if (slice->mask & mask && !slice->atomic) {
+            slices.list[slices.count++] = (struct rf_slice){ .mask = slice->mask & (uint8_t)mask };
+            slice->mask &= (uint8_t)~mask;
+        } else {
+            slice->mask &= (uint8_t)~mask;
+        }
+    }
+    rf_slices_join(&slices);
+    return rf_slices_word(&slices, step, word);
 }
 
 /* The slices of a word, as words of a record. Returns how many. */

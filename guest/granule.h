@@ -218,6 +218,8 @@ struct rf_slices {
 };
 
 void rf_slices_of(uint64_t word, struct rf_slices *slices);
+/* The rules on one granule, with the stripe's lock and, for a word without units, compare-and-swap. guest/access.c */
+void rf_step_locked(uint64_t *place, unsigned mask, struct rf_step *step);
 /* The step on all bytes of the mask. */
 void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *step);
 /* What that would race with, told in the step; nothing changes. Units are looked at under their lock. */
@@ -231,6 +233,10 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t
 void rf_word_clear(uint64_t *place);
 void rf_word_end_record(struct rf_stripe *stripe, uint64_t word);
 void rf_word_touch(uint64_t *place);
+/* `next` took the place of `old`, perhaps with its record: if not, that is given back. */
+void rf_record_end_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next);
+/* What is left of a word when these bytes were never accessed. With the stripe's lock, which step->stripe is. */
+uint64_t rf_word_without(struct rf_step *step, uint64_t word, unsigned mask);
 
 void rf_slices_join(struct rf_slices *slices); /* equal ones become one, empty ones go */
 uint64_t rf_slice_in_record(const struct rf_slice *slice);

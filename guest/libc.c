@@ -55,6 +55,7 @@
 
 #include "guest/fd.h"
 #include "guest/libc.h"
+#include "guest/policy.h"
 #include "guest/refusal.h"
 #include "guest/signals.h"
 
@@ -279,7 +280,7 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
 
 /* errno is the real function's: nothing of what comes after calls anything that sets it. A signal that came while a report was made
  * is delivered before the function, which may wait for it. */
-#define WAITING_SIGNALS() (__builtin_expect(scope.self->pending_signals, 0) ? rf_signals_deliver() : (void)0)
+#define WAITING_SIGNALS() (__builtin_expect(scope.self->pending_signals, 0) ? rf_signals_deliver() : (void)0); rf_park_here(scope.self)
 #define FN(type, name, parameters, arguments, before, after)             \
     RF_INTERCEPT(type, name, parameters)                                 \
     {                                                                    \

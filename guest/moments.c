@@ -1,6 +1,7 @@
 #include "guest/moments.h"
 
 #include "guest/depot.h"
+#include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/start.h"
@@ -138,7 +139,7 @@ static uint32_t new_moment(struct rf_self *self, uint32_t note)
     uint32_t moment = self->next_moment++;
     self->thread.clock.times[self->thread.slot]++;
     ((uint32_t *)RF_NOTES)[moment] = note;
-    rf_hot.span = self->next_moment - (uint32_t)(rf_hot.base & 0xfffffff);
+    rf_hot.span = rf_policy_no_hot ? 0 : self->next_moment - (uint32_t)(rf_hot.base & 0xfffffff);
     return moment;
 }
 

@@ -6,6 +6,7 @@
 
 #include "guest/intercept.h"
 #include "guest/locks.h"
+#include "guest/policy.h"
 
 /* guest/pthread_create.c: the child's record, made by the caller; and what is run in a C11 thread with it as argument. */
 struct rf_self *rf_thread_prepare(struct rf_scope *scope);

@@ -61,6 +61,7 @@ void rf_wait_end(struct rf_wait *wait, const void *condition, bool acquired)
 #define WAIT(call)                                                             \
     struct rf_wait wait;                                                       \
     rf_wait_begin(&wait, &scope, condition, mutex);                            \
+    rf_park_here(scope.self);                                                  \
     int result = (call);                                                       \
     rf_wait_end(&wait, condition, result != EPERM && result != ENOTRECOVERABLE); \
     return result

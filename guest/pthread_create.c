@@ -108,6 +108,7 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
 /* The record is looked up before the real function, after which the handle may be another thread's. */
 #define JOIN(call)                                                       \
     struct rf_self *child = scope.self ? rf_thread_by_handle(thread) : NULL; \
+    rf_park_here(scope.self);                                            \
     int result = (call);                                                 \
     if (!result && child)                                                \
         rf_thread_joined(scope.self, child);                             \

@@ -49,11 +49,25 @@ static __attribute__((noinline)) int late(pthread_mutex_t *mutex, int result, ui
 
 typedef int mutex_fn(pthread_mutex_t *);
 
+RF_INTERCEPT(int, pthread_mutex_trylock, (pthread_mutex_t *mutex));
+
+/* The real lock. Who would have to wait for it parks first (sync/fib.h). */
+static int lock_or_park(struct rf_self *self, pthread_mutex_t *mutex, mutex_fn *real)
+{
+    if (rf_policy != RF_POLICY_FIB || !self)
+        return real(mutex);
+    int result = RF_REAL(pthread_mutex_trylock)(mutex);
+    if (result != EBUSY)
+        return result;
+    rf_park_here(self);
+    return real(mutex);
+}
+
 static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex, mutex_fn *real, uintptr_t pc, uintptr_t caller, void *sp)
 {
     struct rf_scope scope = rf_enter(pc, caller, sp);
     unsigned flags = before_lock(&scope, mutex);
-    return after_lock(&scope, mutex, flags, real(mutex));
+    return after_lock(&scope, mutex, flags, lock_or_park(scope.self, mutex, real));
 }
 
 #define HERE(name) (uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_frame_address(0)
@@ -61,7 +75,7 @@ static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex, mutex_f
 RF_INTERCEPT(int, pthread_mutex_lock, (pthread_mutex_t *mutex))
 {
     struct rf_self *self = quick_self();
-    if (__builtin_expect(!self || self->locks, 0)) /* who holds nothing waits for no circle */
+    if (__builtin_expect(!self || self->locks || rf_policy == RF_POLICY_FIB, 0)) /* who holds nothing waits for no circle */
         return lock_slowly(mutex, RF_REAL(pthread_mutex_lock), HERE(pthread_mutex_lock));
     int result = RF_REAL(pthread_mutex_lock)(mutex);
     if (__builtin_expect(result == 0, 1) && rf_lock_acquired_quickly(self, (uintptr_t)mutex))
@@ -80,6 +94,7 @@ RF_INTERCEPT(int, pthread_mutex_trylock, (pthread_mutex_t *mutex))
  * the time, and is not taken for a wrong mutex. */
 #define TIMED(call)                                                         \
     unsigned flags = before_lock(&scope, mutex);                            \
+    rf_park_here(scope.self);                                               \
     int result = (call);                                                    \
     if (result == EINVAL) {                                                 \
         rf_leave(&scope);                                                   \

@@ -24,6 +24,8 @@ static inline void before_lock(struct rf_scope *scope, const volatile void *lock
 
 #define BLOCKING(flags, call)              \
     before_lock(&scope, lock, flags);      \
+    if (!((flags) & RF_L_SPIN))            \
+        rf_park_here(scope.self);          \
     return after_lock(&scope, lock, flags, (call))
 
 RF_INTERCEPT(int, pthread_rwlock_rdlock, (pthread_rwlock_t *lock))

@@ -16,6 +16,8 @@ struct rf_cached_moment {
     uint32_t moment, note;
 };
 
+#define RF_TRANSITION_KINDS 9
+
 struct rf_self {
     /* Happens-before: clock, slot, time. Written by the thread; by its creator before it runs, by its joiner after it has ended.
      * The clock's own entry is the time of the newest moment. */
@@ -44,6 +46,7 @@ struct rf_self {
     uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
     uint64_t seen[2 * RF_SEEN];       /* guest/hot.h, 4 */
     uint32_t nearby_turn;
+    uint64_t transitions[RF_TRANSITION_KINDS]; /* guest/policy.h */
 
     struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */
 
@@ -100,6 +103,9 @@ static inline void rf_busy_end(struct rf_self *self)
 /* Waits until no other thread is busy and keeps them from becoming so: for sweeps and fork. */
 void rf_world_stop(struct rf_self *self);
 void rf_world_go(struct rf_self *self);
+/* When it returns, every other thread of the process that runs has executed a fence, or executes its own from now on
+ * (rf_world_fences). */
+void rf_world_fence(void);
 
 /* The thread's clock was published, or replaced: its next access begins a new epoch. guest/moments.c. Call after rf_thread_tick()
  * or rf_order_publish(), which tick by themselves. */

@@ -105,6 +105,7 @@ static void waited(struct rf_self *self, uintptr_t addr)
 }
 
 #define WAITED(call)                                    \
+    rf_park_here(scope.self);                           \
     int result = (call);                                \
     if (scope.self && !result)                          \
         waited(scope.self, (uintptr_t)semaphore);       \

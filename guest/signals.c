@@ -27,6 +27,7 @@
 #include "guest/jumps.h"
 #include "guest/libc.h"
 #include "guest/planes.h"
+#include "guest/policy.h"
 #include "guest/report.h"
 #include "guest/system.h"
 #include "guest/tap.h"
@@ -456,6 +457,7 @@ static void received(const struct rf_scope *scope, int sig)
         if (!scope.self)                                                                      \
             return RF_REAL(name) arguments;                                                   \
         RO(set);                                                                              \
+        rf_park_here(scope.self);                                                             \
         int result = RF_REAL(name) arguments;                                                 \
         if (ok) {                                                                             \
             received(&scope, sig);                                                            \

@@ -1,6 +1,7 @@
 #include "guest/slots.h"
 
 #include "guest/memory.h"
+#include "guest/policy.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
 
@@ -92,6 +93,8 @@ void rf_slot_leave(struct rf_self *self, bool joined)
 {
     const struct rf_thread *thread = &self->thread;
     struct slot *s = &slots[thread->slot];
+    rf_policy_slot_left(thread->slot);
+    rf_policy_thread_ends(self);
     s->last = thread->clock.times[thread->slot];
     if (self->block_slot == thread->slot) {
         s->next_moment = self->next_moment;
@@ -113,6 +116,7 @@ void rf_thread_fresh_slot(struct rf_self *self)
 {
     rf_spin_lock(&rf_slots_lock);
     struct slot *s = &slots[self->thread.slot];
+    rf_policy_slot_left(self->thread.slot);
     s->last = self->thread.clock.times[self->thread.slot];
     s->state = SPENT;
     take_fresh(&self->thread);

@@ -26,6 +26,7 @@
 #include "guest/online.h"
 #include "guest/options.h"
 #include "guest/planes.h"
+#include "guest/policy.h"
 #include "guest/record.h"
 #include "guest/refusal.h"
 #include "guest/report.h"
@@ -120,6 +121,7 @@ int rf_start(void)
     rf_depot_begin();
     rf_moments_begin();
     rf_online_begin();
+    rf_policy_begin();
     rf_record_begin(environment_block());
     rf_refusal_begin();
     rf_plane_mask = RF_ADDRESS_MASK;
@@ -179,6 +181,8 @@ static int finish(int status)
         rf_say("%zu accesses were not looked at: histories named more than %u places at once", (size_t)rf_moments_lost,
                1u << RF_MOMENT_BITS);
     rf_online_statistics();
+    if (rf_options.stats)
+        rf_policy_print();
     return final_status(status);
 }
 

@@ -16,6 +16,7 @@
 #include "guest/moments.h"
 #include "guest/nearby.h"
 #include "guest/options.h"
+#include "guest/policy.h"
 #include "guest/threads.h"
 
 /* With fewer of its moments in use a block is emptied: one in eight; one in two when blocks are scarce. */
@@ -81,7 +82,12 @@ static void visit_word(uint64_t *place, visit_fn *visit)
             record[i] = visit_slice(record[i], visit);
         return;
     }
+    bool biased = rf_policy == RF_POLICY_FIB && (word & RF_ODD_BIT);
+    if (biased)
+        rf_readers_settle(RF_WORD_Y(word));
     uint64_t next = visit_slice(word, visit);
+    if (biased)
+        rf_readers_unsettle(RF_WORD_Y(word));
     if (next != word) /* a page that is only looked at stays as it is */
         __atomic_store_n(place, next, __ATOMIC_RELAXED);
 }

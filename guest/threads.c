@@ -17,6 +17,7 @@
 #include "guest/nearby.h"
 #include "guest/options.h"
 #include "guest/planes.h"
+#include "guest/policy.h"
 #include "guest/slots.h"
 #include "guest/spin.h"
 #include "guest/refusal.h"
@@ -527,6 +528,7 @@ void rf_thread_switch(struct rf_self *to)
     if (from) {
         ((struct record *)from->threads)->top = rf_hot.top;
         from->stamp = rf_hot.stamp;
+        rf_park_here(from);
     }
     if (rf_tap && from && record_here)
         rf_tap_switch(from, to, record_here->self.number);

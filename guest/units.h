@@ -74,4 +74,20 @@ static inline uint32_t *rf_readers_list(struct rf_readers *readers)
     return readers->is_many ? readers->many + 1 : readers->few;
 }
 
+/* For guest/fib.c: the first moments of a long list, where their threads replace them (0: none), and back. */
+static inline void rf_readers_unsettle(uint32_t number)
+{
+    struct rf_readers *readers = rf_readers_at(number);
+    for (uint32_t i = 0; readers->is_many && i < RF_FEW; i++)
+        readers->few[i] = i < readers->count ? readers->many[1 + i] : 0;
+}
+
+static inline void rf_readers_settle(uint32_t number)
+{
+    struct rf_readers *readers = rf_readers_at(number);
+    for (uint32_t i = 0; readers->is_many && i < RF_FEW; i++)
+        if (readers->few[i])
+            readers->many[1 + i] = readers->few[i];
+}
+
 #endif

@@ -46,16 +46,21 @@ static void wait_for(struct rf_self *other, void *self)
             rf_yield();
 }
 
-void rf_world_stop(struct rf_self *self)
+void rf_world_fence(void)
 {
-    rf_spin_lock(&stopper);
-    __atomic_store_n(&rf_world_stopping, 1, __ATOMIC_SEQ_CST);
     if (!rf_world_fences && RF_SYSCALL(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0) {
         const struct timespec while_longer = { 0, 10000000 };
         __atomic_store_n(&rf_world_fences, true, __ATOMIC_SEQ_CST);
         RF_SYSCALL(SYS_nanosleep, &while_longer, NULL);
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void rf_world_stop(struct rf_self *self)
+{
+    rf_spin_lock(&stopper);
+    __atomic_store_n(&rf_world_stopping, 1, __ATOMIC_SEQ_CST);
+    rf_world_fence();
     rf_threads_each(wait_for, self);
 }
 

@@ -9,11 +9,13 @@
 
 #include "guest/access.c"
 #include "guest/depot.c"
+#include "guest/fib.c"
 #include "guest/granule.c"
 #include "guest/memory.c"
 #include "guest/moments.c"
 #include "guest/nearby.c"
 #include "guest/planes.c"
+#include "guest/policy.c"
 #include "guest/sweep.c"
 #include "guest/system.c"
 #include "guest/units.c"
@@ -150,6 +152,10 @@ void rf_world_go(struct rf_self *self)
     (void)self;
 }
 
+void rf_world_fence(void)
+{
+}
+
 void rf_thread_fresh_slot(struct rf_self *self)
 {
     (void)self;
@@ -234,6 +240,8 @@ static void forget(unsigned granule, unsigned first, unsigned end)
         game.players[i].self.stamp++;
 }
 
+static bool mostly_whole; /* nearly all accesses are plain ones to all of a granule */
+
 static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
 {
     static const unsigned kinds[] = { 0, 0, 0, RF_A_WRITE, RF_A_WRITE, RF_A_ATOMIC, RF_A_ATOMIC | RF_A_WRITE };
@@ -246,6 +254,11 @@ static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
         now.first = (uint8_t)(now.first / size * size);
     now.end = (uint8_t)(now.first + size);
     now.flags = kinds[random_below(random, sizeof kinds / sizeof *kinds)];
+    if (mostly_whole && random_below(random, 32)) {
+        now.first = 0;
+        now.end = (uint8_t)(size = RF_GRANULE);
+        now.flags = random_below(random, 4) ? 0 : RF_A_WRITE;
+    }
     now.pc = 0x4000 + random_below(random, PLACES);
     now.time = game.players[thread].clock[thread];
     bool expected = false, named = false, near = false;
@@ -305,6 +318,8 @@ static void play(uint64_t seed)
     unsigned hand_over = 1 + random_below(&random, 6); /* how often threads meet */
     for (unsigned step = 0; step < 3000; step++) {
         unsigned thread = random_below(&random, THREADS);
+        if (rf_policy == RF_POLICY_FIB && rf_hot.self && random_below(&random, 8))
+            rf_policy_parks(rf_hot.self); /* else whoever asks must take over */
         play_as(thread);
         unsigned what = random_below(&random, 8);
         if (what < hand_over && what % 2)
@@ -340,6 +355,35 @@ static void test_random_accesses(void **state)
         play(seed);
     assert_true(sweeps > 1000);
     assert_true(named_exactly > 20 * named_nearby); /* only what a sweep took away */
+}
+
+/* The same under every policy, with the accesses that hooks would have decided and without. */
+static void test_policies(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "none", "spin", "cas", "fib" };
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t looks = 0;
+        rf_options.sync = names[i / 2];
+        rf_options.stats = i % 2;
+        rf_policy_begin();
+        for (uint64_t seed = 2000 + i; seed < 2040 + i; seed++) {
+            mostly_whole = seed % 2;
+            play(seed);
+            for (unsigned j = 0; j < THREADS; j++)
+                for (unsigned k = 0; k < RF_TRANSITIONS; k++)
+                    looks += game.players[j].self.transitions[k];
+        }
+        assert_true(!rf_policy == !looks);
+    }
+    /* All that fib has was used: conflicts with parked owners and others, maps that were divided or written over. */
+    print_message("fib: %zu self-served, %zu taken over, %zu acknowledgements, %zu taken over\n", (size_t)done.self_served,
+                  (size_t)done.taken_over, (size_t)done.acks, (size_t)done.acks_taken_over);
+    assert_true(done.self_served > 1000 && done.taken_over > 100 && done.acks_taken_over > 100);
+    mostly_whole = false;
+    rf_options.sync = "cas";
+    rf_options.stats = false;
+    rf_policy_begin();
 }
 
 /* What rf_word_quick() says is what the rules say. */
@@ -485,7 +529,7 @@ static void test_large_sets(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_policies),
                                         cmocka_unit_test(test_scarce_moments), cmocka_unit_test(test_frames_below),
                                         cmocka_unit_test(test_long_range),
                                         cmocka_unit_test(test_large_sets) };
