@@ -11,8 +11,8 @@
  *    the stripe's lock, so that nobody can be added any more, and then has the acknowledgement of all of S: from then on nobody
  *    of S writes to the map, and the map is what they left. A write of all bytes puts itself there, as tentative owner, with a
  *    moment that nobody is ordered after: who comes meanwhile races with it, and finds that. Others close the word (RF_CLOSED).
- *    If the access races and will not happen (halt_on_error), the word is Shared(S) again; if it happens all the same, it is
- *    recorded like any other.
+ *    If the access races and is refused (guest/refusal.h), the word is Shared(S) again; if it happens all the same, it is recorded
+ *    like any other.
  * 3. A granule in slices (a record) has no owner: it is changed under the stripe's lock, as under the other policies. It comes from, and
  *    goes to, an Exclusive word by its owner's step.
  * 4. A moment is taken before the step: it may give the thread another slot, whose owner is then another.
@@ -23,7 +23,6 @@
 
 #include "guest/memory.h"
 #include "guest/nearby.h"
-#include "guest/options.h"
 #include "guest/policy.h"
 #include "guest/spin.h"
 #include "guest/system.h"
@@ -97,7 +96,8 @@ static __attribute__((noinline)) void group_slowly(struct rf_fib_request *first)
         struct fib_access *access = request->access;
         access->step->race = 0;
         access->step->stripe = stripe;
-        rf_slices_step(&slices, access->mask, access->step);
+        if (!rf_step_refuses(access->step) || !rf_slices_race(&slices, access->mask, access->step))
+            rf_slices_step(&slices, access->mask, access->step);
         if (!request->next)
             next = rf_slices_word(&slices, access->step, old);
         access->step->stripe = NULL;
@@ -202,13 +202,6 @@ static bool close_shared(struct rf_fib_owner *me, uint64_t *place, uint64_t word
     return true;
 }
 
-/* Does a write of everything race with what the Shared word has? */
-static bool races_with_shared(struct rf_step *step, uint64_t word)
-{
-    return (!rf_step_ordered(step, RF_WORD_X(word)) && rf_step_race(step, RF_WORD_X(word), true)) ||
-           rf_step_race_in_set(step, RF_WORD_Y(word));
-}
-
 /* [writeShared], and any other use of a Shared word that changes it. false: it had changed already. */
 static __attribute__((noinline)) bool multiple(struct rf_fib_owner *me, uint64_t *place, uint64_t word, unsigned mask,
                                                struct rf_step *step)
@@ -222,15 +215,14 @@ static __attribute__((noinline)) bool multiple(struct rf_fib_owner *me, uint64_t
     step->race = 0;
     /* Somebody came after the tentative write, which races with it (invariant 2), and went on from there. */
     bool overtaken = __atomic_load_n(place, __ATOMIC_ACQUIRE) != tentative;
-    if (write && !overtaken && rf_options.halt_on_error && races_with_shared(step, word)) { /* the access will not happen */
+    rf_slices_of(word, &slices);
+    if (!overtaken && rf_step_refuses(step) && rf_slices_race(&slices, mask, step)) {
         __atomic_store_n(place, word, __ATOMIC_RELEASE); /* rolled back to Shared(S) */
         rf_spin_unlock(&stripe->lock);
         tell(&done.rolled_back);
-        step->race_mask = 0xff;
         step->stripe = NULL;
         return true;
     }
-    rf_slices_of(word, &slices);
     rf_slices_step(&slices, mask, step);
     if (overtaken) { /* the verdict remains; the map goes */
         for (unsigned i = 0; i < slices.count; i++)
@@ -282,7 +274,7 @@ static bool read_first(uint64_t *place, uint64_t word, struct rf_step *step, enu
             if (!rf_step_ordered(step, RF_WORD_X(word))) {
                 rf_step_race(step, RF_WORD_X(word), true);
                 step->race_mask = 0xff;
-                if (rf_options.halt_on_error) { /* the access will not happen */
+                if (rf_step_refuses(step)) { /* tentative, and taken back */
                     rf_readers_remove(set, count);
                     tell(&done.rolled_back);
                 }
@@ -306,8 +298,12 @@ static bool in_record(uint64_t *place, unsigned mask, struct rf_step *step)
         step->race = 0;
         if (!rf_locked_quick(step, word, mask, &next)) {
             rf_slices_of(word, &slices);
-            rf_slices_step(&slices, mask, step);
-            next = rf_slices_word(&slices, step, word);
+            if (rf_step_refuses(step) && rf_slices_race(&slices, mask, step)) {
+                next = word;
+            } else {
+                rf_slices_step(&slices, mask, step);
+                next = rf_slices_word(&slices, step, word);
+            }
         }
         rf_record_end_unless(stripe, word, next);
         __atomic_store_n(place, next, __ATOMIC_RELEASE);

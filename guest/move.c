@@ -8,6 +8,7 @@
  */
 #include "guest/granule.h"
 #include "guest/intercept.h"
+#include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
@@ -26,7 +27,9 @@ static void add(struct rf_slices *slices, const struct rf_slice *slice, unsigned
 static void add_moved(struct rf_slices *slices, uintptr_t from, int shift, unsigned mask, struct rf_step *step)
 {
     struct rf_slices source;
-    rf_slices_of(__atomic_load_n(rf_word(from), __ATOMIC_ACQUIRE), &source);
+    uint64_t word = __atomic_load_n(rf_word(from), __ATOMIC_ACQUIRE);
+    rf_policy_settle(word);
+    rf_slices_of(word, &source);
     for (unsigned i = 0; i < source.count; i++) {
         unsigned bytes = source.list[i].mask, moved = (shift >= 0 ? bytes << shift : bytes >> -shift) & mask;
         if (!moved)
@@ -54,6 +57,7 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
     struct rf_stripe *stripe = rf_stripe_of(place);
     struct rf_step step = { .stripe = stripe, .self = rf_hot.self };
     rf_spin_lock(&stripe->lock);
+    rf_policy_settle(word);
     rf_slices_of(word, &old);
     for (unsigned i = 0; i < old.count; i++) {
         if (old.list[i].mask & ~mask & 0xff)

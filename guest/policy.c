@@ -28,6 +28,12 @@ void rf_policy_begin(void)
                 : same(name, "fib")  ? RF_POLICY_FIB
                 : rf_options.stats   ? RF_POLICY_CAS_COUNTED
                                      : RF_POLICY_CAS;
+    if (rf_policy != RF_POLICY_CAS && !same(rf_options.detector, "fasttrack")) {
+        if (rf_policy != RF_POLICY_CAS_COUNTED)
+            rf_die("--sync=%s is for --detector=fasttrack; %s has locks of its own", name, rf_options.detector);
+        rf_policy = RF_POLICY_CAS;
+        return;
+    }
     rf_policy_no_hot = rf_policy == RF_POLICY_SPIN || rf_options.stats;
     if (rf_policy == RF_POLICY_FIB)
         rf_fib_begin();
@@ -44,8 +50,12 @@ uint64_t rf_policy_next(uint64_t *place, uint64_t old, unsigned mask, struct rf_
     rf_spin_lock(&stripe->lock);
     if (!rf_locked_quick(step, old, mask, &next)) {
         rf_slices_of(old, &slices);
-        rf_slices_step(&slices, mask, step);
-        next = rf_slices_word(&slices, step, old);
+        if (rf_step_refuses(step) && rf_slices_race(&slices, mask, step)) {
+            next = old;
+        } else {
+            rf_slices_step(&slices, mask, step);
+            next = rf_slices_word(&slices, step, old);
+        }
     }
     rf_record_end_unless(stripe, old, next);
     rf_spin_unlock(&stripe->lock);
@@ -198,6 +208,8 @@ void rf_policy_print(void)
         [RF_T_RECORD] = "granule in parts (lock)",
     };
     uint64_t totals[RF_TRANSITIONS], all = 0;
+    if (rf_policy == RF_POLICY_CAS)
+        return;
     for (unsigned i = 0; i < RF_TRANSITIONS; i++)
         totals[i] = __atomic_load_n(&ended_counts[i], __ATOMIC_RELAXED);
     rf_threads_each(add_counts, totals);

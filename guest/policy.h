@@ -14,6 +14,7 @@
 #define RF_GUEST_POLICY_H
 
 #include "guest/granule.h"
+#include "guest/refusal.h"
 
 enum rf_policy { RF_POLICY_CAS, RF_POLICY_CAS_COUNTED, RF_POLICY_NONE, RF_POLICY_SPIN, RF_POLICY_FIB };
 
@@ -41,6 +42,12 @@ _Static_assert(RF_TRANSITIONS == RF_TRANSITION_KINDS, "guest/self.h");
 
 void rf_policy_begin(void); /* the options are read */
 
+/* The access will not happen if it races: then nothing of it is recorded (guest/refusal.h). */
+static inline bool rf_step_refuses(const struct rf_step *step)
+{
+    return __builtin_expect(rf_refuses, 0) && !step->allowed && !step->self->late;
+}
+
 /* One granule; the thread is busy and step->now is known. step->race tells. */
 void rf_policy_step(uint64_t *place, unsigned mask, struct rf_step *step);
 
@@ -57,6 +64,13 @@ static inline void rf_park_here(struct rf_self *self)
 {
     if (__builtin_expect(rf_policy == RF_POLICY_FIB, 0) && self)
         rf_policy_parks(self);
+}
+
+/* For who looks at a word while the world is stopped: its map is what its threads left (guest/fib.c, 1). */
+static inline void rf_policy_settle(uint64_t word)
+{
+    if (__builtin_expect(rf_policy == RF_POLICY_FIB, 0) && (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT)
+        rf_readers_settle(RF_WORD_Y(word));
 }
 
 void rf_policy_slot_left(uint32_t slot);          /* it has no thread any more; the caller is busy */

@@ -82,11 +82,9 @@ static void visit_word(uint64_t *place, visit_fn *visit)
             record[i] = visit_slice(record[i], visit);
         return;
     }
-    bool biased = rf_policy == RF_POLICY_FIB && (word & RF_ODD_BIT);
-    if (biased)
-        rf_readers_settle(RF_WORD_Y(word));
+    rf_policy_settle(word);
     uint64_t next = visit_slice(word, visit);
-    if (biased)
+    if (word & RF_ODD_BIT)
         rf_readers_unsettle(RF_WORD_Y(word));
     if (next != word) /* a page that is only looked at stays as it is */
         __atomic_store_n(place, next, __ATOMIC_RELAXED);

@@ -31,7 +31,7 @@
 uint64_t rf_seen_nothing[2 * RF_SEEN];
 RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started = 1;
-struct rf_run_options rf_options;
+struct rf_run_options rf_options = { .detector = "fasttrack" };
 
 /* A thread of the test; one kernel thread plays them all. */
 struct player {
