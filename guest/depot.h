@@ -4,6 +4,9 @@
  * 2. Equal things have equal notes.
  * 3. An entry is two words. A node of a stack: (return address, node below). An access: (pc, flags, size, node of the stack, locks).
  *    The size, which no node has, tells them apart.
+ * 4. Stacks are deep, and an entry is found by chance in memory: so a stack is cut into runs of RF_RUN frames from its bottom up, and a
+ *    node may stand for a run, or for the beginning of one at the stack's top. It has the number of frames in the place of the
+ *    return address, which is never that small, and is followed by theirs, two in an entry.
  */
 #ifndef RF_GUEST_DEPOT_H
 #define RF_GUEST_DEPOT_H
@@ -14,6 +17,7 @@
 #define RF_PC_BITS 47
 #define RF_FLAG_BITS 6
 #define RF_LARGEST_SIZE 2047u
+#define RF_RUN 8u
 
 uint32_t rf_depot_put(uint64_t what, uint64_t below);
 
