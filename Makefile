@@ -159,6 +159,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAG
 ##   unit           the unit tests alone
 ##   programs       the programs of tests/programs alone: PROGRAMS="mutex-* heap-*" for some, RUNS=1 for a quick look
 ##   tsan-suite     ThreadSanitizer's own tests, downloaded: TESTS="mutexset* java_*" for some, RUNTIME=gcc or clang to compare
+##   lardvm         the virtual machine of examples/lardvm, $(B)/lardvm
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
 ##   soak           random programs with known races for SOAK_SECONDS (600)
 ##   bench          the runtime beside gcc's and clang's on real programs: fetches their Debian sources into $(B)/bench, takes long
@@ -189,6 +190,10 @@ programs: all
 	@B=$(B) tests/programs/run $(PROGRAMS)
 
 SOAK_SECONDS ?= 600
+# The example of doc/embedding.md: a virtual machine that uses include/redflag.h.
+lardvm: all
+	$(Q)$(B)/redflag cc -O1 -g -Wall -Wextra -Werror $(wildcard examples/lardvm/*.c) -o $(B)/lardvm
+
 soak: all
 	@REDFLAG=$(B)/redflag SECONDS_LIMIT=$(SOAK_SECONDS) tests/soak/run 1 1000000 100
 
@@ -248,6 +253,9 @@ install: all
 	install -m 644 $(MAN_PAGES) $(MAN_DIR)
 	install -m 644 $(wildcard README.md NEWS LICENSE doc/*.md) $(DOC_DIR)
 	install -m 644 $(wildcard examples/*.std examples/*.c) $(DOC_DIR)/examples
+	install -d $(DOC_DIR)/examples/lardvm/programs
+	install -m 644 $(wildcard examples/lardvm/*.[ch] examples/lardvm/*.md) $(DOC_DIR)/examples/lardvm
+	install -m 644 $(wildcard examples/lardvm/programs/*.lard) $(DOC_DIR)/examples/lardvm/programs
 
 uninstall:
 	rm -f $(BIN_DIR)/redflag $(LIB_DIR)/libredflag.a $(LIB_DIR)/libredflag-rt.so.0 $(LIB_DIR)/libredflag-chase.so.0 $(LIB_DIR)/libredflag-rt.so $(LIB_DIR)/pkgconfig/redflag.pc
@@ -260,6 +268,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
+.PHONY: FORCE lardvm soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
