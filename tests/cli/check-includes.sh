@@ -4,7 +4,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir "$tree/core" "$tree/detect" "$tree/replay" "$tree/cli" "$tree/tests" "$tree/attic"
+mkdir "$tree/core" "$tree/detect" "$tree/replay" "$tree/cli" "$tree/tests" "$tree/attic" "$tree/examples"
 
 fail() {
     echo "check-includes: $1" >&2
@@ -36,4 +36,7 @@ allowed cli/a.c replay/b.h
 refused cli/a.c guest/b.h
 allowed tests/a.c guest/b.h
 refused attic/a.c core/b.h
+allowed examples/a.c b.h
+refused examples/a.c ../b.h
+refused tests/a.c b.h
 TABLE
