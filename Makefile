@@ -68,8 +68,12 @@ GO_CFLAGS = -std=gnu11 -I. $(WARN) -O2 -g
 CHASE := $(B)/lib/libredflag-chase.so.0
 CHASE_OWN := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/chase/*.c guest/chase/*.S)))
 CHASE_OBJS := $(CHASE_OWN) $(patsubst %,$(B)/obj/guest/%.o,memory modules options patch report_show report_spawn report_wire system)
+# LLVM is needed by one command only, so it is a program of its own, which is built where LLVM is.
+LLVM_CONFIG := $(firstword $(shell command -v llvm-config-14 llvm-config 2>/dev/null))
+STATIC := $(if $(LLVM_CONFIG),$(B)/lib/redflag/redflag-static)
+STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard static/*.c))
 
-all: $(B)/redflag $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILE)
+all: $(B)/redflag $(STATIC) $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILE)
 
 rt: $(RT) $(HEADER)
 
@@ -78,7 +82,7 @@ $(HEADER): include/redflag.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
-$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
+$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
@@ -125,6 +129,13 @@ $(LIB): $(LIB_OBJS)
 	@rm -f $@
 	$(if $(V),,@echo "  ar    $@")
 	$(Q)ar rcs $@ $^
+
+$(STATIC_OBJS): RF_CFLAGS += -isystem $(shell $(LLVM_CONFIG) --includedir)
+
+$(STATIC): $(STATIC_OBJS)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  link  $@")
+	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs core bitreader linker target)
 
 $(FLEET): $(FLEET_OBJS)
 	$(if $(V),,@echo "  ar    $@")
@@ -244,6 +255,7 @@ install: all
 	ln -sf $(notdir $(RT)) $(LIB_DIR)/libredflag-rt.so
 	install -d $(LIB_DIR)/redflag/tsan $(LIB_DIR)/redflag/go
 	install -m 644 $(GO_FILE) $(LIB_DIR)/redflag/go
+	$(if $(STATIC),install -m 755 $(STATIC) $(LIB_DIR)/redflag)
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
 	install -d $(LIB_DIR)/redflag/chase
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(CHASE)) $(LIB_DIR)/redflag/chase/$$name; done
@@ -270,4 +282,4 @@ clean:
 FORCE:
 .PHONY: FORCE lardvm soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cc_bitcode.h"
 #include "cli/cli.h"
 #include "cli/places.h"
 #include "trace/grow.h"
@@ -291,6 +292,11 @@ static int compile(bool cxx, int argc, char **argv)
         fprintf(stderr, "%s: %s is redflag itself; it names the compiler underneath, as gcc or clang\n", who, variable);
         return RF_EXIT_USAGE;
     }
+    if (rf_cc_wants_bitcode(&argc, argv)) {
+        int status = rf_cc_bitcode(cxx, argc, argv);
+        if (status)
+            return status;
+    }
     for (int i = 1; i < argc; i++)
         add(&arguments, argv[i]);
     struct wish wish = { .all_headers = true, .all_assembly = true };
@@ -347,7 +353,8 @@ static int help(const char *command, const char *variable, const char *compiler)
     printf("usage: redflag %s [ARGUMENT OF THE COMPILER...]\n\n"
            "A compiler whose programs find their data races as they run. Use it as any other:\n\n"
            "  CC=\"redflag cc\" CXX=\"redflag c++\" ./configure && make\n\n"
-           "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own.\n"
+           "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own, but\n"
+           "  --bitcode   leave the source as LLVM bitcode beside the object, FILE.bc, for `redflag static`; needs clang\n"
            "Run the result as it is, or with `redflag run`, which takes options.\n",
            command, variable, compiler);
     return RF_EXIT_OK;

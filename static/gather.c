@@ -1,0 +1,621 @@
+/* What each instruction means for who points where. See static/program.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/Target.h>
+
+#include "static/program.h"
+#include "trace/grow.h"
+
+/* ---- values have nodes: a table by address ---- */
+
+struct named_node {
+    LLVMValueRef value;
+    rf_node node;
+};
+
+static struct {
+    struct named_node *entries;
+    size_t capacity, count;
+} table;
+
+static size_t slot_of(LLVMValueRef value)
+{
+    size_t at = (size_t)((uintptr_t)value >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (table.capacity - 1);
+    while (table.entries[at].value && table.entries[at].value != value)
+        at = (at + 1) & (table.capacity - 1);
+    return at;
+}
+
+static void grow_table(void)
+{
+    struct named_node *old = table.entries;
+    size_t capacity = table.capacity;
+    table.capacity = capacity ? 2 * capacity : 4096;
+    table.entries = rf_zeroed(table.capacity, sizeof *table.entries);
+    for (size_t i = 0; i < capacity; i++)
+        if (old[i].value)
+            table.entries[slot_of(old[i].value)] = old[i];
+    free(old);
+}
+
+static rf_object new_object(struct rf_program_ir *program, enum rf_object_kind kind)
+{
+    rf_object object = rf_points_object(program->points);
+    program->kinds = rf_reserve(program->kinds, &program->kind_capacity, object + 1, sizeof *program->kinds);
+    program->kinds[object] = kind;
+    program->function_of_object = rf_reserve(program->function_of_object, &program->function_of_object_capacity, object + 1,
+                                             sizeof *program->function_of_object);
+    program->function_of_object[object] = UINT32_MAX;
+    return object;
+}
+
+static rf_node outside(const struct rf_program_ir *program)
+{
+    return rf_points_content(program->points, program->outside);
+}
+
+static rf_node node_of(struct rf_program_ir *program, LLVMValueRef value);
+
+/* A constant is known when it is first met. */
+static void define_constant(struct rf_program_ir *program, LLVMValueRef value, rf_node node)
+{
+    if (LLVMIsAGlobalVariable(value)) {
+        bool own = LLVMIsThreadLocal(value);
+        rf_object object = new_object(program, own ? RF_O_THREAD_LOCAL : RF_O_GLOBAL);
+        rf_points_add(program->points, node, object);
+        LLVMValueRef first = LLVMGetInitializer(value);
+        if (first)
+            rf_points_copy(program->points, rf_points_content(program->points, object), node_of(program, first));
+        if (LLVMIsDeclaration(value)) /* a variable of a library */
+            rf_points_copy(program->points, outside(program), node);
+        return;
+    }
+    if (LLVMIsAFunction(value)) {
+        uint32_t number = rf_program_function(program, value);
+        if (number != UINT32_MAX)
+            rf_points_add(program->points, node, program->functions[number].object);
+        return;
+    }
+    if (LLVMIsAGlobalAlias(value)) {
+        rf_points_copy(program->points, node, node_of(program, LLVMAliasGetAliasee(value)));
+        return;
+    }
+    if (LLVMIsAGlobalIFunc(value)) {
+        rf_points_copy(program->points, node, outside(program));
+        return;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        rf_points_copy(program->points, node, node_of(program, LLVMGetOperand(value, (unsigned)i)));
+}
+
+static rf_node node_of(struct rf_program_ir *program, LLVMValueRef value)
+{
+    if (2 * (table.count + 1) > table.capacity)
+        grow_table();
+    size_t at = slot_of(value);
+    if (table.entries[at].value)
+        return table.entries[at].node;
+    rf_node node = rf_points_node(program->points);
+    table.entries[at] = (struct named_node){ value, node };
+    table.count++;
+    if (LLVMIsConstant(value) && !LLVMIsABlockAddress(value))
+        define_constant(program, value, node);
+    return node;
+}
+
+/* Invariant 1. */
+static bool may_point(LLVMTypeRef type)
+{
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMVoidTypeKind:
+    case LLVMHalfTypeKind:
+    case LLVMBFloatTypeKind:
+    case LLVMFloatTypeKind:
+    case LLVMDoubleTypeKind:
+    case LLVMX86_FP80TypeKind:
+    case LLVMFP128TypeKind:
+    case LLVMPPC_FP128TypeKind:
+    case LLVMLabelTypeKind:
+    case LLVMMetadataTypeKind:
+    case LLVMTokenTypeKind:
+        return false;
+    case LLVMIntegerTypeKind:
+        return LLVMGetIntTypeWidth(type) >= 64;
+    default:
+        return true;
+    }
+}
+
+/* ---- sites and accesses ---- */
+
+static uint32_t site_of(struct rf_program_ir *program, LLVMValueRef instruction)
+{
+    unsigned line = LLVMGetDebugLocLine(instruction), length = 0, directory_length = 0;
+    const char *name = LLVMGetDebugLocFilename(instruction, &length);
+    const char *directory = LLVMGetDebugLocDirectory(instruction, &directory_length);
+    if (!line || !name || !length)
+        return UINT32_MAX;
+    char *file = rf_zeroed(length + directory_length + 2, 1);
+    if (name[0] != '/' && directory_length) {
+        memcpy(file, directory, directory_length);
+        file[directory_length] = '/';
+        memcpy(file + directory_length + 1, name, length);
+    } else {
+        memcpy(file, name, length);
+    }
+    /* Neighbours share a line most of the time. */
+    for (size_t i = program->site_count, looked = 0; i-- > 0 && looked < 64; looked++)
+        if (program->sites[i].line == line && strcmp(program->sites[i].file, file) == 0) {
+            free(file);
+            return (uint32_t)i;
+        }
+    program->sites = rf_reserve(program->sites, &program->site_capacity, program->site_count + 1, sizeof *program->sites);
+    program->sites[program->site_count] = (struct rf_site_line){ file, line };
+    return (uint32_t)program->site_count++;
+}
+
+/* How far into its first operand's object an address lies; false: it depends on the run. */
+static bool constant_offset(LLVMTargetDataRef layout, LLVMValueRef address, uint64_t *offset)
+{
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    for (int i = 1; i < LLVMGetNumOperands(address); i++) {
+        LLVMValueRef index = LLVMGetOperand(address, (unsigned)i);
+        if (!LLVMIsAConstantInt(index))
+            return false;
+        long long value = LLVMConstIntGetSExtValue(index);
+        if (value < 0)
+            return false;
+        if (i == 1) {
+            *offset += (uint64_t)value * LLVMABISizeOfType(layout, type);
+        } else if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+            *offset += LLVMOffsetOfElement(layout, type, (unsigned)value);
+            type = LLVMStructGetTypeAtIndex(type, (unsigned)value);
+        } else if (LLVMGetTypeKind(type) == LLVMArrayTypeKind) {
+            type = LLVMGetElementType(type);
+            *offset += (uint64_t)value * LLVMABISizeOfType(layout, type);
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Invariant 3. An index beyond its array is still inside the variable, or the program is wrong before it races. */
+static void find_bytes(const struct rf_program_ir *program, struct rf_access *access, LLVMValueRef pointer, LLVMTypeRef type)
+{
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(program->module);
+    uint64_t offset = 0;
+    access->begin = 0;
+    access->end = UINT64_MAX;
+    for (;;) {
+        bool expression = LLVMIsAConstantExpr(pointer);
+        LLVMOpcode opcode = expression                    ? LLVMGetConstOpcode(pointer)
+                            : LLVMIsAInstruction(pointer) ? LLVMGetInstructionOpcode(pointer)
+                                                          : 0;
+        if (opcode == LLVMGetElementPtr) {
+            if (!constant_offset(layout, pointer, &offset))
+                return;
+        } else if (opcode != LLVMBitCast) {
+            break;
+        }
+        pointer = LLVMGetOperand(pointer, 0);
+    }
+    if (!type || !(LLVMIsAGlobalVariable(pointer) || LLVMIsAAllocaInst(pointer)))
+        return;
+    access->begin = offset;
+    access->end = offset + LLVMStoreSizeOfType(layout, type);
+}
+
+/* type: of what is accessed, NULL if it is more than one value. */
+static void add_access(struct rf_program_ir *program, uint32_t function, LLVMValueRef instruction, LLVMValueRef pointer,
+                       LLVMTypeRef type, bool reads, bool writes, bool atomic)
+{
+    uint32_t site = site_of(program, instruction);
+    if (site == UINT32_MAX) {
+        program->without_line++;
+        return;
+    }
+    program->accesses =
+        rf_reserve(program->accesses, &program->access_capacity, program->access_count + 1, sizeof *program->accesses);
+    program->accesses[program->access_count++] = (struct rf_access){ .instruction = instruction,
+                                                                     .function = function,
+                                                                     .site = site,
+                                                                     .pointer = node_of(program, pointer),
+                                                                     .reads = reads,
+                                                                     .writes = writes,
+                                                                     .atomic = atomic };
+    find_bytes(program, &program->accesses[program->access_count - 1], pointer, type);
+}
+
+/* ---- calls ---- */
+
+static uint32_t add_call(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction, bool makes_thread)
+{
+    uint32_t number = (uint32_t)program->call_count;
+    program->calls = rf_reserve(program->calls, &program->call_capacity, program->call_count + 1, sizeof *program->calls);
+    program->calls[program->call_count++] =
+        (struct rf_call){ .instruction = instruction, .caller = caller, .makes_thread = makes_thread };
+    struct rf_function *in = &program->functions[caller];
+    in->calls = rf_reserve(in->calls, &in->call_capacity, in->call_count + 1, sizeof *in->calls);
+    in->calls[in->call_count++] = number;
+    return number;
+}
+
+static bool add_callee(struct rf_program_ir *program, uint32_t call, uint32_t callee)
+{
+    struct rf_call *at = &program->calls[call];
+    for (size_t i = 0; i < at->callee_count; i++)
+        if (at->callees[i] == callee)
+            return false;
+    at->callees = rf_reserve(at->callees, &at->callee_capacity, at->callee_count + 1, sizeof *at->callees);
+    at->callees[at->callee_count++] = callee;
+    return true;
+}
+
+static rf_node parameter(struct rf_program_ir *program, uint32_t function, unsigned index)
+{
+    LLVMValueRef value = program->functions[function].value;
+    return index < LLVMCountParams(value) ? node_of(program, LLVMGetParam(value, index))
+                                          : program->functions[function].varargs;
+}
+
+/* Everything that it knows of may go to, and come from, code that we do not see. */
+static void call_from_outside(struct rf_program_ir *program, uint32_t function)
+{
+    struct rf_function *at = &program->functions[function];
+    if (at->called_from_outside)
+        return;
+    at->called_from_outside = true;
+    for (unsigned i = 0; i < LLVMCountParams(at->value); i++)
+        rf_points_copy(program->points, parameter(program, function, i), outside(program));
+    rf_points_copy(program->points, at->varargs, outside(program));
+    rf_points_copy(program->points, outside(program), at->result);
+}
+
+static void give_away(struct rf_program_ir *program, rf_node node)
+{
+    rf_points_copy(program->points, outside(program), node);
+}
+
+static void copy_memory(struct rf_program_ir *program, rf_node to, rf_node from)
+{
+    rf_node between = rf_points_node(program->points);
+    rf_points_load(program->points, between, from);
+    rf_points_store(program->points, to, between);
+}
+
+static const struct known {
+    const char *name, *returns, *arguments;
+} knowns[] = {
+#define RF_LIBC(name, returns, arguments) { #name, returns, arguments },
+#include "static/libc.def"
+#undef RF_LIBC
+};
+
+static const struct known *known_as(const char *name)
+{
+    for (size_t i = 0; i < sizeof knowns / sizeof *knowns; i++)
+        if (strcmp(knowns[i].name, name) == 0)
+            return &knowns[i];
+    return NULL;
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* A library's function. What the runtime intercepts it sees as accesses of the memory that is pointed to, at the call. */
+static void call_outside(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef argument = LLVMGetOperand(instruction, i);
+        give_away(program, node_of(program, argument));
+        if (LLVMGetTypeKind(LLVMTypeOf(argument)) == LLVMPointerTypeKind)
+            add_access(program, caller, instruction, argument, NULL, true, true, false);
+    }
+    rf_points_copy(program->points, node_of(program, instruction), outside(program));
+}
+
+/* A call whose callees come to be known as its function's node grows. */
+struct pending {
+    struct rf_program_ir *program;
+    uint32_t call;
+    bool thread,
+        back; /* a new thread's function, with one argument; a function that libc calls back, with any of the arguments */
+    rf_node argument; /* of these two */
+};
+
+static void reach(struct rf_program_ir *program, uint32_t call, uint32_t function)
+{
+    LLVMValueRef instruction = program->calls[call].instruction;
+    if (!add_callee(program, call, function))
+        return;
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction); i++)
+        rf_points_copy(program->points, parameter(program, function, i), node_of(program, LLVMGetOperand(instruction, i)));
+    rf_points_copy(program->points, node_of(program, instruction), program->functions[function].result);
+}
+
+static void heard_callee(void *context, rf_object object)
+{
+    struct pending *pending = context;
+    struct rf_program_ir *program = pending->program;
+    if (program->kinds[object] == RF_O_OUTSIDE && !pending->thread && !pending->back) {
+        LLVMValueRef instruction = program->calls[pending->call].instruction;
+        call_outside(program, program->calls[pending->call].caller, instruction, LLVMGetNumArgOperands(instruction));
+    }
+    if (program->kinds[object] != RF_O_FUNCTION)
+        return;
+    uint32_t function = program->function_of_object[object];
+    if (!program->functions[function].has_body) /* the address of a library's function */
+        return;
+    if (!pending->thread && !pending->back) {
+        reach(program, pending->call, function);
+    } else if (add_callee(program, pending->call, function)) {
+        LLVMValueRef value = program->functions[function].value;
+        for (unsigned i = 0; i < LLVMCountParams(value); i++)
+            rf_points_copy(program->points, parameter(program, function, i), pending->argument);
+        if (pending->thread) /* pthread_join() gives it to whoever asks */
+            give_away(program, program->functions[function].result);
+    }
+}
+
+static void call_by_pointer(struct rf_program_ir *program, uint32_t call, rf_node function, bool thread, bool back,
+                            rf_node argument)
+{
+    struct pending *pending = rf_zeroed(1, sizeof *pending);
+    *pending = (struct pending){ program, call, thread, back, argument };
+    rf_points_listen(program->points, function, heard_callee, pending);
+}
+
+static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction, unsigned count,
+                       const struct known *known)
+{
+    size_t last = strlen(known->arguments) - 1;
+    rf_node result = node_of(program, instruction);
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef argument = LLVMGetOperand(instruction, i);
+        char what = known->arguments[i < last ? i : last];
+        if (what == 'f') {
+            rf_node any = rf_points_node(program->points);
+            for (unsigned j = 0; j < count; j++)
+                rf_points_copy(program->points, any, node_of(program, LLVMGetOperand(instruction, j)));
+            call_by_pointer(program, add_call(program, caller, instruction, false), node_of(program, argument), false, true,
+                            any);
+        } else if (what != '.' && LLVMGetTypeKind(LLVMTypeOf(argument)) == LLVMPointerTypeKind) {
+            add_access(program, caller, instruction, argument, NULL, what != 'w', what != 'r', false);
+        }
+    }
+    if (strcmp(known->name, "mmap") == 0) /* it changes all of the memory, which others may know the address of */
+        add_access(program, caller, instruction, instruction, NULL, false, true, false);
+    if (strcmp(known->returns, "new") == 0)
+        rf_points_add(program->points, result, new_object(program, RF_O_HEAP));
+    else if (known->returns[0] != '-')
+        rf_points_copy(program->points, result,
+                       node_of(program, LLVMGetOperand(instruction, (unsigned)(known->returns[0] - '0'))));
+    if (strstr(known->name, "realloc")) {
+        rf_points_copy(program->points, result, node_of(program, LLVMGetOperand(instruction, 0)));
+        copy_memory(program, result, node_of(program, LLVMGetOperand(instruction, 0)));
+    }
+    if (strcmp(known->name, "memcpy") == 0 || strcmp(known->name, "memmove") == 0 || strcmp(known->name, "mempcpy") == 0)
+        copy_memory(program, node_of(program, LLVMGetOperand(instruction, 0)),
+                    node_of(program, LLVMGetOperand(instruction, 1)));
+}
+
+static void make_thread(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction, unsigned function,
+                        unsigned argument)
+{
+    uint32_t call = add_call(program, caller, instruction, true);
+    call_by_pointer(program, call, node_of(program, LLVMGetOperand(instruction, function)), true, false,
+                    node_of(program, LLVMGetOperand(instruction, argument)));
+    program->given = rf_reserve(program->given, &program->given_capacity, program->given_count + 1, sizeof *program->given);
+    program->given[program->given_count++] = node_of(program, LLVMGetOperand(instruction, argument));
+    add_access(program, caller, instruction, LLVMGetOperand(instruction, 0), NULL, false, true, false);
+}
+
+/* True: it is an intrinsic, and has been dealt with. */
+static bool intrinsic(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction, const char *name)
+{
+    if (!starts(name, "llvm."))
+        return false;
+    rf_node result = node_of(program, instruction);
+    if (starts(name, "llvm.memcpy") || starts(name, "llvm.memmove")) {
+        LLVMValueRef to = LLVMGetOperand(instruction, 0), from = LLVMGetOperand(instruction, 1);
+        copy_memory(program, node_of(program, to), node_of(program, from));
+        add_access(program, caller, instruction, to, NULL, false, true, false);
+        add_access(program, caller, instruction, from, NULL, true, false, false);
+    } else if (starts(name, "llvm.memset")) {
+        add_access(program, caller, instruction, LLVMGetOperand(instruction, 0), NULL, false, true, false);
+    } else if (strcmp(name, "llvm.va_start") == 0) {
+        rf_object list = new_object(program, RF_O_VARARGS);
+        rf_node pointer = rf_points_node(program->points);
+        rf_points_copy(program->points, rf_points_content(program->points, list), program->functions[caller].varargs);
+        rf_points_add(program->points, pointer, list);
+        rf_points_store(program->points, node_of(program, LLVMGetOperand(instruction, 0)), pointer);
+    } else if (strcmp(name, "llvm.va_copy") == 0) {
+        copy_memory(program, node_of(program, LLVMGetOperand(instruction, 0)),
+                    node_of(program, LLVMGetOperand(instruction, 1)));
+    } else if (may_point(LLVMTypeOf(instruction))) {
+        /* Arithmetic, launder.invariant.group and their like: what comes out went in. */
+        for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction); i++)
+            rf_points_copy(program->points, result, node_of(program, LLVMGetOperand(instruction, i)));
+    }
+    return true;
+}
+
+static void gather_call(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(instruction);
+    unsigned count = LLVMGetNumArgOperands(instruction);
+    /* A call through a cast of a function is a call of it. */
+    while (LLVMIsAConstantExpr(callee) && LLVMGetConstOpcode(callee) == LLVMBitCast)
+        callee = LLVMGetOperand(callee, 0);
+    if (LLVMIsAGlobalAlias(callee))
+        callee = LLVMAliasGetAliasee(callee);
+    if (LLVMIsAInlineAsm(callee)) {
+        call_outside(program, caller, instruction, count);
+        return;
+    }
+    if (!LLVMIsAFunction(callee)) {
+        call_by_pointer(program, add_call(program, caller, instruction, false), node_of(program, callee), false, false, 0);
+        return;
+    }
+    size_t length;
+    const char *name = LLVMGetValueName2(callee, &length);
+    uint32_t function = rf_program_function(program, callee);
+    if (intrinsic(program, caller, instruction, name))
+        return;
+    if (program->functions[function].has_body) {
+        reach(program, add_call(program, caller, instruction, false), function);
+        return;
+    }
+    const struct known *known = known_as(name);
+    if (strcmp(name, "pthread_create") == 0 && count == 4)
+        make_thread(program, caller, instruction, 2, 3);
+    else if (strcmp(name, "thrd_create") == 0 && count == 3)
+        make_thread(program, caller, instruction, 1, 2);
+    else if (strcmp(name, "pthread_join") == 0 || strcmp(name, "thrd_join") == 0) {
+        /* What a thread returns is a pointer that may point anywhere its argument did, or outside. */
+        rf_points_store(program->points, node_of(program, LLVMGetOperand(instruction, 1)), outside(program));
+        if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(instruction, 1))) == LLVMPointerTypeKind)
+            add_access(program, caller, instruction, LLVMGetOperand(instruction, 1), NULL, false, true, false);
+    } else if (known)
+        call_known(program, caller, instruction, count, known);
+    else
+        call_outside(program, caller, instruction, count);
+}
+
+/* ---- instructions ---- */
+
+static void gather_instruction(struct rf_program_ir *program, uint32_t function, LLVMValueRef instruction)
+{
+    struct rf_points *points = program->points;
+    rf_node result;
+    bool atomic = false;
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMAlloca:
+        rf_points_add(points, node_of(program, instruction), new_object(program, RF_O_LOCAL));
+        return;
+    case LLVMLoad:
+        atomic = LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
+        if (may_point(LLVMTypeOf(instruction)))
+            rf_points_load(points, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, 0)));
+        add_access(program, function, instruction, LLVMGetOperand(instruction, 0), LLVMTypeOf(instruction), true, false,
+                   atomic);
+        return;
+    case LLVMStore:
+        atomic = LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
+        if (may_point(LLVMTypeOf(LLVMGetOperand(instruction, 0))))
+            rf_points_store(points, node_of(program, LLVMGetOperand(instruction, 1)),
+                            node_of(program, LLVMGetOperand(instruction, 0)));
+        add_access(program, function, instruction, LLVMGetOperand(instruction, 1),
+                   LLVMTypeOf(LLVMGetOperand(instruction, 0)), false, true, atomic);
+        return;
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg: {
+        unsigned stored = LLVMGetInstructionOpcode(instruction) == LLVMAtomicRMW ? 1 : 2;
+        rf_node pointer = node_of(program, LLVMGetOperand(instruction, 0));
+        rf_points_load(points, node_of(program, instruction), pointer);
+        rf_points_store(points, pointer, node_of(program, LLVMGetOperand(instruction, stored)));
+        add_access(program, function, instruction, LLVMGetOperand(instruction, 0),
+                   LLVMTypeOf(LLVMGetOperand(instruction, stored)), true, true, true);
+        return;
+    }
+    case LLVMCall:
+    case LLVMInvoke:
+    case LLVMCallBr:
+        gather_call(program, function, instruction);
+        return;
+    case LLVMRet:
+        if (LLVMGetNumOperands(instruction))
+            rf_points_copy(points, program->functions[function].result, node_of(program, LLVMGetOperand(instruction, 0)));
+        return;
+    case LLVMVAArg:
+        result = rf_points_node(points);
+        rf_points_load(points, result, node_of(program, LLVMGetOperand(instruction, 0)));
+        rf_points_load(points, node_of(program, instruction), result);
+        return;
+    case LLVMLandingPad:
+    case LLVMCatchPad:
+        rf_points_copy(points, node_of(program, instruction), outside(program));
+        return;
+    case LLVMResume:
+        give_away(program, node_of(program, LLVMGetOperand(instruction, 0)));
+        return;
+    case LLVMPHI:
+        for (unsigned i = 0; i < LLVMCountIncoming(instruction); i++)
+            rf_points_copy(points, node_of(program, instruction), node_of(program, LLVMGetIncomingValue(instruction, i)));
+        return;
+    case LLVMICmp:
+    case LLVMFCmp:
+    case LLVMBr:
+    case LLVMSwitch:
+    case LLVMIndirectBr:
+    case LLVMUnreachable:
+    case LLVMFence:
+        return;
+    default: /* casts, arithmetic, select, aggregates, vectors: what comes out went in */
+        if (!may_point(LLVMTypeOf(instruction)))
+            return;
+        for (int i = 0; i < LLVMGetNumOperands(instruction); i++)
+            rf_points_copy(points, node_of(program, instruction),
+                           node_of(program, LLVMGetOperand(instruction, (unsigned)i)));
+    }
+}
+
+static void heard_outside(void *context, rf_object object)
+{
+    struct rf_program_ir *program = context;
+    if (program->kinds[object] == RF_O_FUNCTION && program->functions[program->function_of_object[object]].has_body)
+        call_from_outside(program, program->function_of_object[object]);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct rf_function *one = a, *other = b;
+    return one->value < other->value ? -1 : one->value > other->value;
+}
+
+uint32_t rf_program_function(const struct rf_program_ir *program, LLVMValueRef value)
+{
+    struct rf_function key = { .value = value };
+    const struct rf_function *found = bsearch(&key, program->functions, program->function_count, sizeof key, by_value);
+    return found ? (uint32_t)(found - program->functions) : UINT32_MAX;
+}
+
+void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t, uint64_t))
+{
+    program->points = rf_points_new();
+    /* Outside points to itself, and to all that was given to it; what it points to, it may read and change. */
+    program->outside = new_object(program, RF_O_OUTSIDE);
+    rf_points_add(program->points, outside(program), program->outside);
+    rf_points_load(program->points, outside(program), outside(program));
+    rf_points_store(program->points, outside(program), outside(program));
+    for (LLVMValueRef value = LLVMGetFirstFunction(program->module); value; value = LLVMGetNextFunction(value)) {
+        program->functions = rf_reserve(program->functions, &program->function_capacity, program->function_count + 1,
+                                        sizeof *program->functions);
+        program->functions[program->function_count++] =
+            (struct rf_function){ .value = value, .has_body = !LLVMIsDeclaration(value) };
+    }
+    qsort(program->functions, program->function_count, sizeof *program->functions, by_value);
+    for (uint32_t i = 0; i < program->function_count; i++) {
+        struct rf_function *function = &program->functions[i];
+        function->object = function->has_body ? new_object(program, RF_O_FUNCTION) : program->outside;
+        function->result = rf_points_node(program->points);
+        function->varargs = rf_points_node(program->points);
+        if (function->has_body)
+            program->function_of_object[function->object] = i;
+    }
+    rf_points_listen(program->points, outside(program), heard_outside, program);
+    for (uint32_t i = 0; i < program->function_count; i++)
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(program->functions[i].value); block;
+             block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef at = LLVMGetFirstInstruction(block); at; at = LLVMGetNextInstruction(at))
+                gather_instruction(program, i, at);
+    /* The system gives main() its arguments. */
+    LLVMValueRef first = LLVMGetNamedFunction(program->module, "main");
+    for (unsigned i = 0; first && i < LLVMCountParams(first); i++)
+        rf_points_copy(program->points, node_of(program, LLVMGetParam(first, i)), outside(program));
+    rf_points_solve(program->points, progress);
+}

@@ -1,0 +1,122 @@
+/* See static/pairs.h. */
+#include "static/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/grow.h"
+
+/* What two threads can reach: variables, what is outside, what a thread is given; and all that these point to. */
+static void find_shared(const struct rf_program_ir *program, struct rf_set *shared)
+{
+    rf_object *work = NULL;
+    size_t count = 0, capacity = 0;
+    uint32_t objects = rf_points_objects(program->points);
+    for (rf_object object = 1; object < objects; object++)
+        if (program->kinds[object] == RF_O_GLOBAL || program->kinds[object] == RF_O_OUTSIDE)
+            if (rf_set_add(shared, object)) {
+                work = rf_reserve(work, &capacity, count + 1, sizeof *work);
+                work[count++] = object;
+            }
+    for (size_t i = 0; i < program->given_count; i++)
+        RF_SET_EACH(rf_points_of(program->points, program->given[i]), object)
+    if (rf_set_add(shared, object)) {
+        work = rf_reserve(work, &capacity, count + 1, sizeof *work);
+        work[count++] = object;
+    }
+    while (count) {
+        rf_object object = work[--count];
+        RF_SET_EACH(rf_points_of(program->points, rf_points_content(program->points, object)), next)
+        if (rf_set_add(shared, next)) {
+            work = rf_reserve(work, &capacity, count + 1, sizeof *work);
+            work[count++] = next;
+        }
+    }
+    free(work);
+}
+
+/* The accesses of each object. Those that differ in nothing that matters are one. */
+struct group {
+    uint32_t *accesses;
+    size_t count, capacity;
+};
+
+static bool alike(const struct rf_program_ir *program, const struct rf_threads *threads, uint32_t one, uint32_t other)
+{
+    const struct rf_access *a = &program->accesses[one], *b = &program->accesses[other];
+    return a->site == b->site && a->writes == b->writes && a->atomic == b->atomic && a->begin == b->begin &&
+           a->end == b->end && threads->in[one] == threads->in[other] &&
+           threads->main_beside[one] == threads->main_beside[other];
+}
+
+static void add_pair(struct rf_static_pairs *pairs, uint32_t one, uint32_t other)
+{
+    pairs->pairs = rf_reserve(pairs->pairs, &pairs->capacity, pairs->count + 1, sizeof *pairs->pairs);
+    pairs->pairs[pairs->count++] = one < other ? (uint64_t)one << 32 | other : (uint64_t)other << 32 | one;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return one < other ? -1 : one > other;
+}
+
+static void keep_each_once(struct rf_static_pairs *pairs)
+{
+    size_t kept = 0;
+    if (pairs->count)
+        qsort(pairs->pairs, pairs->count, sizeof *pairs->pairs, by_number);
+    for (size_t i = 0; i < pairs->count; i++)
+        if (!kept || pairs->pairs[i] != pairs->pairs[kept - 1])
+            pairs->pairs[kept++] = pairs->pairs[i];
+    pairs->count = kept;
+}
+
+static void pair_up(struct rf_static_pairs *pairs, const struct rf_program_ir *program, const struct rf_threads *threads,
+                    const struct group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        for (size_t j = i; j < group->count; j++) {
+            uint32_t one = group->accesses[i], other = group->accesses[j];
+            const struct rf_access *a = &program->accesses[one], *b = &program->accesses[other];
+            if ((a->writes || b->writes) && !(a->atomic && b->atomic) && a->begin < b->end && b->begin < a->end &&
+                rf_threads_beside(threads, one, other))
+                add_pair(pairs, a->site, b->site);
+        }
+    if (pairs->count > (size_t)1 << 22) /* many objects have the same ones */
+        keep_each_once(pairs);
+}
+
+void rf_static_pairs_find(struct rf_static_pairs *pairs, const struct rf_program_ir *program,
+                          const struct rf_threads *threads)
+{
+    struct rf_set shared = { NULL, 0, 0 };
+    uint32_t objects = rf_points_objects(program->points);
+    struct group *groups = rf_zeroed(objects, sizeof *groups);
+    memset(pairs, 0, sizeof *pairs);
+    find_shared(program, &shared);
+    for (uint32_t i = 0; i < program->access_count; i++) {
+        if (!threads->in[i] && !threads->main_beside[i])
+            continue;
+        RF_SET_EACH(rf_points_of(program->points, program->accesses[i].pointer), object)
+        {
+            struct group *group = &groups[object];
+            bool known = !rf_set_has(&shared, object) || program->kinds[object] == RF_O_FUNCTION;
+            for (size_t j = group->count, looked = 0; !known && j-- > 0 && looked < 32; looked++)
+                known = alike(program, threads, group->accesses[j], i);
+            if (known)
+                continue;
+            group->accesses = rf_reserve(group->accesses, &group->capacity, group->count + 1, sizeof *group->accesses);
+            group->accesses[group->count++] = i;
+        }
+    }
+    for (rf_object object = 1; object < objects; object++) {
+        pairs->objects += program->kinds[object] != RF_O_FUNCTION;
+        pairs->shared += rf_set_has(&shared, object) && program->kinds[object] != RF_O_FUNCTION;
+        pair_up(pairs, program, threads, &groups[object]);
+        free(groups[object].accesses);
+    }
+    keep_each_once(pairs);
+    free(groups);
+    free(shared.words);
+}

@@ -1,0 +1,56 @@
+/* Points-to analysis by inclusion (Andersen): which objects a value may point to, whatever the order of execution.
+ *
+ * 1. A node is a set of objects that only grows. An object is a variable, a function, or everything that one instruction allocates; it
+ *    has one node for all of its content: fields, elements and bytes are not told apart. So any cast, union or pointer arithmetic
+ *    inside an object is covered.
+ * 2. Edges say what includes what: to >= from; to >= content of all that `pointer` points to; content of all that `pointer` points to
+ *    >= from.
+ * 3. Who waits for a node is told of every object that comes into it, once.
+ */
+#ifndef RF_STATIC_POINTS_H
+#define RF_STATIC_POINTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint32_t rf_node;   /* 0 is none */
+typedef uint32_t rf_object; /* 0 is none */
+
+/* A sorted array of words of 64 bits. */
+struct rf_set {
+    struct rf_set_word {
+        uint32_t index;
+        uint64_t bits;
+    } * words;
+    uint32_t count, capacity;
+};
+
+bool rf_set_add(struct rf_set *set, uint32_t member);
+bool rf_set_has(const struct rf_set *set, uint32_t member);
+/* The smallest member from `from` on; UINT32_MAX: none. */
+uint32_t rf_set_next(const struct rf_set *set, uint32_t from);
+#define RF_SET_EACH(set, member)                                                                                            \
+    for (uint32_t member = rf_set_next(set, 0); member != UINT32_MAX; member = rf_set_next(set, member + 1))
+
+struct rf_points;
+typedef void rf_points_heard(void *context, rf_object object);
+
+struct rf_points *rf_points_new(void);
+rf_node rf_points_node(struct rf_points *points);
+rf_object rf_points_object(struct rf_points *points);
+rf_node rf_points_content(const struct rf_points *points, rf_object object);
+
+void rf_points_add(struct rf_points *points, rf_node node, rf_object object);
+void rf_points_copy(struct rf_points *points, rf_node to, rf_node from);
+void rf_points_load(struct rf_points *points, rf_node to, rf_node pointer);
+void rf_points_store(struct rf_points *points, rf_node pointer, rf_node from);
+void rf_points_listen(struct rf_points *points, rf_node node, rf_points_heard *heard, void *context);
+
+/* Until nothing grows any more. progress may be NULL. */
+void rf_points_solve(struct rf_points *points, void (*progress)(uint64_t done, uint64_t waiting));
+const struct rf_set *rf_points_of(const struct rf_points *points, rf_node node);
+uint32_t rf_points_nodes(const struct rf_points *points);
+uint32_t rf_points_objects(const struct rf_points *points);
+
+#endif
