@@ -21,6 +21,7 @@ check() {
     local number line
     sed 's|[^ ]*/||g' "$1.pairs" >found
     grep -n '/\* [a-z] \*/' "$1.c" | while IFS=: read -r line number; do
+        # shellcheck disable=SC2001
         number=$(sed 's|.*/\* \([a-z]\) \*/.*|\1|' <<<"$number")
         sed -i "s/\\b$1\\.c:$line\\b/$number/g" found
     done
