@@ -24,6 +24,7 @@
 #define ACCESS_PIECE (1u << 20)
 #define MAX_THREADS (1u << 22)
 #define MAX_ACCESS (UINT64_C(1) << 32)
+#define MAX_PARTS (1u << 20)
 #define MAX_COPY (UINT64_C(1) << 40)
 
 struct stream {
@@ -34,6 +35,8 @@ struct stream {
     size_t first, count, capacity;
     uint32_t at; /* the next entry of the block */
     bool active, waits;
+    struct rf_event *parts; /* of the next commit */
+    size_t part_count, part_capacity;
     uint64_t ticket;
 };
 
@@ -61,8 +64,10 @@ struct rf_merge *rf_merge_new(struct rf_recording *recording, struct rf_writer *
 void rf_merge_free(struct rf_merge *merge)
 {
     for (size_t i = 0; i < merge->streams_count; i++) {
-        if (merge->streams[i])
+        if (merge->streams[i]) {
             free(merge->streams[i]->blocks);
+            free(merge->streams[i]->parts);
+        }
         free(merge->streams[i]);
     }
     free(merge->streams);
@@ -215,7 +220,26 @@ static void write_access(struct rf_merge *merge, struct stream *stream, const st
                               .site = rf_site(merge->sites, entry->more),
                               .op = ((entry->what >> 48 & 0x7f) - 1) & 0x7f,
                               .system = (entry->what & RF_REC_SYSTEM) != 0 };
-    write_pieces(merge, event, size, ACCESS_PIECE);
+    if (event.op <= RF_WRITE) {
+        write_pieces(merge, event, size, ACCESS_PIECE);
+        return;
+    }
+    /* A part of the commit that follows it: inside one granule. */
+    if (!size || event.addr % RF_GRANULE + size > RF_GRANULE || stream->part_count == MAX_PARTS)
+        return;
+    event.size = (uint32_t)size & 0xffffffu;
+    stream->parts = rf_reserve(stream->parts, &stream->part_capacity, stream->part_count + 1, sizeof *stream->parts);
+    stream->parts[stream->part_count++] = event;
+}
+
+static void write_commit(struct rf_merge *merge, struct stream *stream, struct rf_event event)
+{
+    event.addr = 0;
+    event.size = (uint32_t)stream->part_count & 0xffffffu;
+    rf_writer_event(merge->writer, ++merge->number, &event);
+    for (size_t i = 0; i < stream->part_count; i++)
+        rf_writer_event(merge->writer, merge->number, &stream->parts[i]);
+    stream->part_count = 0;
 }
 
 static void write_identity(struct rf_merge *merge, uint32_t kernel, uint32_t identity)
@@ -277,6 +301,8 @@ static void write_ticketed(struct rf_merge *merge, struct stream *stream, const 
         uint64_t to = entry[2].what & ~RF_REC_MORE, size = entry->what & RF_REC_ADDRESS;
         if (size < MAX_COPY && key < RF_NAMED_BASE && to < RF_NAMED_BASE)
             write_copy(merge, event, to, size);
+    } else if (op == RF_COMMIT) {
+        write_commit(merge, stream, event);
     } else {
         merge->number++;
         rf_writer_event(merge->writer, merge->number, &event);
@@ -321,7 +347,7 @@ static bool read_stream(struct rf_merge *merge, struct stream *stream)
     bool any = false;
     for (unsigned turn = 0; turn < TURN && (entry = look(merge, stream)); turn++) {
         uint32_t op = (uint32_t)(entry->what >> 48 & 0x7f) - 1, entries = 1;
-        if (op <= RF_WRITE) {
+        if (op <= RF_WRITE || op == RF_COMMIT_READ || op == RF_COMMIT_WRITE) {
             uint64_t size = entry->what >> 56;
             if (!size && stream->at + 2 < RF_REC_ENTRIES) {
                 size = (entry[1].what & ~RF_REC_MORE) % MAX_ACCESS;

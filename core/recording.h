@@ -9,6 +9,7 @@
  *        an access        op + 1 << 48 | addr | size << 56, pc; size 0: RF_REC_MORE | size, 0 follows
  *        anything else    op + 1 << 48 | size, ticket | who << 60; RF_REC_MORE | key or address, pc follows
  *        a copy           the same with the source's address; RF_REC_MORE | the target's, 0 follows
+ *        a commit         as anything else; its parts are accesses of their own kinds, and come before it
  *    RF_REC_SYSTEM is added for what the runtime system under the program does. An IDENTITY in a thread's entries has as its key the
  *    number of the kernel thread that performs it from there on, the thread's own number: none but itself.
  *    The text of the maps has lines of its own for places that are in no module: FROM-TO ---p 0 00:00 0 =FILE:LINE FUNCTION

@@ -21,6 +21,7 @@
 #include "guest/sweep.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/transactions.h"
 #include "guest/verdict.h"
 
 
@@ -268,12 +269,35 @@ void rf_access_allowed(struct rf_self *self, uintptr_t addr, size_t size, unsign
     rf_busy_leave(self, mine);
 }
 
+bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, unsigned flags, uint32_t note, struct rf_found *race)
+{
+    struct rf_step step = { .self = self, .flags = flags, .allowed = true };
+    uint64_t *place = rf_word(granule);
+    bool races = false;
+    rf_busy_begin(self);
+    step.now = rf_moment_for(self, note);
+    if (step.now) {
+        races = step_granule(place, __atomic_load_n(place, __ATOMIC_ACQUIRE), mask, &step);
+        touch(place);
+        if (races) {
+            unsigned first = (unsigned)__builtin_ctz(mask), size = 32 - (unsigned)__builtin_clz(mask) - first;
+            *race = rf_found_by(&step, granule + first, size, note);
+        }
+    }
+    rf_busy_end(self);
+    return races;
+}
+
 void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     struct rf_self *self = rf_hot.self;
     if (__builtin_expect(!self || is_ignored(self, flags) || self->busy || !size, 0)) {
         if (self || !rf_started || !(self = rf_self()) || is_ignored(self, flags) || !size)
             return;
+    }
+    if (__builtin_expect(self->in_txn, 0) && !(flags & RF_A_ATOMIC)) {
+        rf_txn_access(self, addr, size, flags, pc);
+        return;
     }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
         return;
@@ -434,7 +458,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     struct rf_self *self = rf_hot.self;
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
     bool elsewhere = size > RF_GRANULE || (rf_refuses && mask > 0xff);
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes) || elsewhere, 0)) {
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) || elsewhere, 0)) {
         rf_access(addr, size, flags, pc);
         return;
     }
@@ -585,6 +609,8 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
         rf_range_clear(addr, size);
         return 0;
     }
+    if (__builtin_expect(self->in_txn, 0))
+        rf_txn_new_memory(self, addr, size);
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_ALLOC, addr, size, pc)) {
         rf_tap_access(self, addr, written, RF_A_WRITE, pc);
         return 0;
@@ -599,6 +625,8 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
         rf_range_clear(addr + written, size - written);
     if (__builtin_expect(self->wants_sweep, 0))
         rf_sweep(self);
+    if (__builtin_expect(self->in_txn, 0))
+        rf_epoch_begin(self); /* accesses to it belong to the transaction */
     return now ? rf_moment_note(now) : 0;
 }
 
@@ -609,6 +637,11 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
         return 0;
     if (is_ignored(self, RF_A_WRITE)) {
         rf_objects_forget(addr, size); /* a lock that lay there is no more, whoever looks */
+        return 0;
+    }
+    if (__builtin_expect(self->in_txn, 0)) { /* libitm's doing, at a commit or a roll-back; what the program frees guest/itm.c tells */
+        rf_txn_new_memory(self, addr, size);
+        rf_objects_forget(addr, size);
         return 0;
     }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_FREE, addr, size, pc)) {

@@ -18,12 +18,16 @@ enum {
     RF_A_VPTR = 4,     /* a vtable pointer: the report's kind is its own */
     RF_A_FREE = 8,     /* a free(), which writes all of the block */
     RF_A_EXTERNAL = 16, /* __tsan_external_*: an object of a library */
-    RF_A_VOLATILE = 32
+    RF_A_VOLATILE = 32,
+    RF_A_TXN = 64 /* inside a transaction. A note has no bit for it: there it is VPTR and EXTERNAL, which nothing else is */
 };
 
 void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc); /* any size, any alignment, may be long */
 /* It happens whatever it races with, which is not told. The caller may be busy. */
 void rf_access_allowed(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+/* Bytes of one granule, as an access that was noted earlier and counts as made now. True: it races, with that. Not busy. */
+struct rf_found;
+bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, unsigned flags, uint32_t note, struct rf_found *race);
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags); /* the same for sizes up to 8 */
 /* A range that is accessed in pieces: if all of it together would race and races are refused, that is done now, before the first. */
 void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);

@@ -205,7 +205,8 @@ uint32_t rf_note_of_kind(uint32_t note, bool writes)
 
 unsigned rf_note_flags(uint32_t note)
 {
-    return ENTRIES[note].what >> RF_PC_BITS & ((1u << RF_FLAG_BITS) - 1);
+    unsigned flags = ENTRIES[note].what >> RF_PC_BITS & ((1u << RF_FLAG_BITS) - 1);
+    return (flags & RF_NOTED_TXN) == RF_NOTED_TXN ? (flags & ~RF_NOTED_TXN) | RF_A_TXN : flags;
 }
 
 size_t rf_note_size(uint32_t note)

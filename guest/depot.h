@@ -24,8 +24,12 @@ uint32_t rf_depot_put(uint64_t what, uint64_t below);
 /* The node of the thread's stack as it is now. */
 uint32_t rf_depot_node(struct rf_self *self);
 
+#define RF_NOTED_TXN (RF_A_VPTR | RF_A_EXTERNAL)
+
 static inline uint64_t rf_access_key(uintptr_t pc, unsigned flags, size_t size)
 {
+    if (flags & RF_A_TXN)
+        flags = (flags & ~(unsigned)(RF_A_TXN | RF_NOTED_TXN)) | RF_NOTED_TXN;
     uint64_t length = size < RF_LARGEST_SIZE ? size : RF_LARGEST_SIZE;
     return (pc & ((UINT64_C(1) << RF_PC_BITS) - 1)) | (uint64_t)flags << RF_PC_BITS | length << (RF_PC_BITS + RF_FLAG_BITS);
 }

@@ -30,6 +30,7 @@
 #include "guest/report.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/transactions.h"
 
 static bool had_threads; /* in a child: its parent had several */
 static RF_TLS struct rf_self *forking; /* between before and after */
@@ -77,6 +78,7 @@ void rf_fork_after(bool child)
     rf_heap_fork_after(child);
     if (child) {
         rf_policy_fork_child();
+        rf_txn_fork_child();
         rf_report_fork_child();
     }
     if (child && rf_tap)

@@ -136,11 +136,11 @@ static void put_atomic(struct rf_slice *slice, struct rf_step *step)
 static void check_plain(const struct rf_slice *slice, struct rf_step *step)
 {
     uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice);
-    if (!rf_step_ordered(step, w))
+    if (!rf_step_ordered(step, w) && !rf_step_exempt(step, w))
         rf_step_race(step, w, true);
     else if ((step->flags & RF_A_WRITE) && r & RF_IS_SET)
         rf_step_race_in_set(step, r & ~RF_IS_SET);
-    else if ((step->flags & RF_A_WRITE) && !rf_step_ordered(step, r))
+    else if ((step->flags & RF_A_WRITE) && !rf_step_ordered(step, r) && !rf_step_exempt(step, r))
         rf_step_race(step, r, false);
 }
 

@@ -98,6 +98,12 @@ static inline bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
     return rf_moment_time(moment) <= rf_clock_get(&step->self->thread.clock, rf_moment_slot(moment));
 }
 
+/* Two accesses inside transactions never race (guest/transactions.h, 5). */
+static inline bool rf_step_exempt(const struct rf_step *step, uint32_t moment)
+{
+    return __builtin_expect(step->flags & RF_A_TXN, 0) && rf_note_flags(rf_moment_note(moment)) & RF_A_TXN;
+}
+
 static inline bool rf_step_race(struct rf_step *step, uint32_t moment, bool writes)
 {
     step->race = moment;
@@ -141,7 +147,7 @@ static inline bool rf_step_race_in_set(struct rf_step *step, uint32_t set)
     struct rf_readers *readers = rf_readers_at(set);
     uint32_t *list = rf_readers_list(readers);
     for (uint32_t i = 0; step->stripe && i < readers->count; i++)
-        if (!rf_step_ordered(step, list[i]))
+        if (!rf_step_ordered(step, list[i]) && !rf_step_exempt(step, list[i]))
             return rf_step_race(step, list[i], false);
     step->needs_stripe |= !step->stripe;
     return false;
@@ -175,7 +181,7 @@ static inline uint32_t rf_step_copied_set(struct rf_step *step, uint32_t set)
 #define FT_NOW(t) ((t)->now)
 #define FT_IS_NOW(t, e) (!((e) >> 31) && rf_moment_is_now((t)->self, e))
 #define FT_ORDERED(t, e) rf_step_ordered(t, e)
-#define FT_EXEMPT(d, t, e) false
+#define FT_EXEMPT(d, t, e) rf_step_exempt(t, e)
 #define FT_RACE(d, e, note, writes) rf_step_race(d, e, writes)
 #define FT_RACE_IN_MAP(d, t, map, cell) rf_step_race_in_set(d, map)
 #define FT_NEW_MAP(d) rf_step_new_set(d)

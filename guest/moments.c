@@ -162,6 +162,13 @@ uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_
     return cached->moment;
 }
 
+uint32_t rf_moment_for(struct rf_self *self, uint32_t note)
+{
+    if (!rf_moment_is_now(self, self->noted_moment) || rf_moment_note(self->noted_moment) != note)
+        self->noted_moment = new_moment(self, note);
+    return self->noted_moment;
+}
+
 uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
 {
     return cached_here(self, pc, flags, size)->note;

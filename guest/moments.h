@@ -71,6 +71,9 @@ static inline uint32_t rf_moment_at_hand(struct rf_self *self, uint64_t key)
     return node && same && cached->moment - rf_hot.first < rf_hot.span ? cached->moment : 0;
 }
 
+/* A moment of the present epoch for a note that was made earlier. */
+uint32_t rf_moment_for(struct rf_self *self, uint32_t note);
+
 /* The note that it would have. */
 uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 

@@ -17,6 +17,7 @@
 #include "guest/spin.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/transactions.h"
 
 #define FEW 4u
 #define LOCKS 256u
@@ -234,6 +235,8 @@ void rf_objects_forget(uintptr_t addr, size_t size)
 {
     struct rf_self *self = rf_hot.self;
     uintptr_t end = addr + size;
+    if (__builtin_expect(rf_txn_used, 0))
+        rf_txn_forget(addr, size);
     if (size <= PAGE && !__atomic_load_n(rf_object_page(addr), __ATOMIC_RELAXED) &&
         !__atomic_load_n(rf_object_page(end - 1), __ATOMIC_RELAXED))
         return;

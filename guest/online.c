@@ -19,6 +19,7 @@
 #include "guest/report.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
+#include "guest/transactions.h"
 #include "shadow/shadow.h"
 
 #define AGAIN                                                                                                               \
@@ -179,7 +180,7 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
 static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(self && self->online, 1)) {
+    if (__builtin_expect(self && self->online && !self->in_txn, 1)) {
         struct rf_filter *filter = &((struct listener *)self->online)->filter;
         unsigned mask = mask_of(addr, what >> 56);
         if (mask <= 0xff && rf_filter_has(filter, addr, mask, (what >> 48 & 0xff) == RF_WRITE + 1))
@@ -221,6 +222,51 @@ static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, 
         key = index_of((uint32_t)key);
     detector->sync(index_for(self, me, who), as_signal(op), key);
     rf_spin_unlock(&lock);
+}
+
+/* ---- transactions ---- */
+
+/* Bytes of a part that follow each other are one access. Returns where it begins, and how many there are; 0: no more. */
+static unsigned next_run(unsigned *mask, unsigned *first)
+{
+    if (!*mask)
+        return 0;
+    *first = (unsigned)__builtin_ctz(*mask);
+    unsigned length = (unsigned)__builtin_ctz(~(*mask >> *first));
+    *mask &= ~(((1u << length) - 1) << *first);
+    return length;
+}
+
+static void hear_commit(struct rf_self *self, const struct rf_commit_part *parts, uint32_t count)
+{
+    struct listener *me = listener_of(self);
+    struct rf_online_race race;
+    size_t bytes = (1 + 8 * (size_t)count) * sizeof(struct rf_event); /* a part has no more than eight accesses */
+    struct rf_event *event = rf_pages(bytes);
+    unsigned first, length;
+    *event = (struct rf_event){ .thread = me->index, .op = RF_COMMIT };
+    for (uint32_t i = 0; i < count; i++)
+        for (unsigned write = 0; write < 2; write++)
+            for (unsigned mask = write ? parts[i].written : parts[i].read; (length = next_run(&mask, &first));)
+                event[++event->size] = (struct rf_event){ .addr = parts[i].granule + first,
+                                                          .thread = me->index,
+                                                          .size = length,
+                                                          .op = write ? RF_COMMIT_WRITE : RF_COMMIT_READ };
+    rf_filter_next(&me->filter);
+    rf_spin_lock(&lock);
+    detector->commit(event, true);
+    for (uint32_t i = 0; i < count; i++)
+        for (unsigned write = 0; write < 2; write++) {
+            struct rf_online_access access = { .thread = me->index,
+                                               .note = write ? parts[i].write_note : parts[i].read_note,
+                                               .flags = write ? RF_A_WRITE : 0 };
+            for (unsigned mask = write ? parts[i].written : parts[i].read; (length = next_run(&mask, &first));)
+                if (detector->access(&access, parts[i].granule + first, length, &race))
+                    found(self, me, &access, &race);
+        }
+    detector->commit(event, false);
+    rf_spin_unlock(&lock);
+    rf_pages_back(event, bytes);
 }
 
 /* ---- memory ---- */
@@ -276,6 +322,7 @@ static const struct rf_tap listening = { .alone = true,
                                          .access = hear_access,
                                          .sync = hear_sync,
                                          .memory = hear_memory,
+                                         .commit = hear_commit,
                                          .end = end,
                                          .modules = hear_modules,
                                          .fork_child = hear_fork_child,
@@ -297,6 +344,9 @@ void rf_online_begin(void)
             detector = all[i];
     if (!detector)
         return;
+    settings.transactions = rf_options.transactions[0] == 'a'   ? RF_TXN_ALL
+                            : rf_options.transactions[0] == 'w' ? RF_TXN_WRITES
+                                                                : RF_TXN_SHARED;
     rf_memory_begin(&known.memory);
     detector->begin(&settings);
     rf_tap = &listening;

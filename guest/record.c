@@ -28,6 +28,7 @@
 #include "guest/spin.h"
 #include "guest/system.h"
 #include "guest/tap.h"
+#include "guest/transactions.h"
 
 #define AHEAD 64    /* words: the recorder has cleared the block, so its lines come from another processor's cache */
 #define AGAIN 4096u /* bytes of a freed block that count as written after the free, too: an access there by another is a race */
@@ -202,7 +203,7 @@ static void tell_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
 static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->system), 0))
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->system | self->in_txn), 0))
         goto other;
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* rf_busy_begin(), but for those that must wait */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -255,6 +256,23 @@ static void tell_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t
     at[2] = RF_REC_MORE | from;
     at[1] = ticket;
     __atomic_store_n(&at[0], mark(self) | (uint64_t)(RF_COPY + 1) << 48 | size, __ATOMIC_RELEASE);
+}
+
+/* The parts come first, as accesses without a ticket of their own; the commit takes all that the thread has written since the last. */
+static void tell_commit(struct rf_self *self, const struct rf_commit_part *parts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (unsigned write = 0; write < 2; write++) {
+            unsigned mask = write ? parts[i].written : parts[i].read;
+            uintptr_t pc = write ? parts[i].write_pc : parts[i].read_pc;
+            while (mask) {
+                unsigned first = (unsigned)__builtin_ctz(mask), length = (unsigned)__builtin_ctz(~(mask >> first));
+                mask &= ~(((1u << length) - 1) << first);
+                if (!rf_benign_any || !rf_benign(parts[i].granule + first, length))
+                    put_access(self, parts[i].granule + first, length, write ? RF_COMMIT_WRITE : RF_COMMIT_READ, pc);
+            }
+        }
+    put_ticketed(self, RF_COMMIT, 0, RF_TAP_SELF, 0, 0);
 }
 
 static void end(struct rf_self *self)
@@ -311,6 +329,7 @@ static const struct rf_tap tape = { .alone = true,
                                     .sync = tell_sync,
                                     .memory = tell_memory,
                                     .copy = tell_copy,
+                                    .commit = tell_commit,
                                     .end = end,
                                     .modules = modules,
                                     .named = named,

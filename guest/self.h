@@ -40,6 +40,7 @@ struct rf_self {
     uint32_t next_moment, block_end;  /* the free ones of its block */
     uint32_t block_slot;              /* whose slot the block is of */
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
+    uint32_t noted_moment;            /* the last one of rf_moment_for() */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them */
     struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
@@ -57,9 +58,10 @@ struct rf_self {
     int32_t tid;
     char name[16];
     bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
+    uint32_t in_txn;        /* 1: accesses are collected, not looked at (guest/transactions.h) */
     uint32_t late;          /* > 0: what is told now has happened already (guest/refusal.h, 4) */
     bool has_late;          /* ... and a race was found there */
-    void *threads, *locking, *atomics, *libc, *heap, *refusal; /* what these files of the guest keep of a thread */
+    void *threads, *locking, *atomics, *libc, *heap, *refusal, *txn; /* what these files of the guest keep of a thread */
     uint64_t *tape, *tape_end;                       /* guest/record.c: where the next event is written, and how far */
     void *online;                                    /* guest/online.c: what it keeps of the thread, */
     uint32_t races;                                  /* and how many races it found that were not told yet */

@@ -25,6 +25,8 @@
 #include "core/event.h"
 #include "guest/objects.h"
 
+struct rf_commit_part;
+
 enum rf_tap_who { RF_TAP_SELF, RF_TAP_PUBLISHER, RF_TAP_RECEIVER };
 
 struct rf_tap {
@@ -38,6 +40,8 @@ struct rf_tap {
     void (*memory)(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
     /* The history of one range is that of another as well. NULL: not heard. */
     void (*copy)(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc);
+    /* A commit with the accesses of its transaction; commits come in their order. NULL: nobody asks. */
+    void (*commit)(struct rf_self *self, const struct rf_commit_part *parts, uint32_t count);
     /* A thread begins, after its FORK, with the first that is told of it. It does nothing any more; perhaps told by another. */
     void (*end)(struct rf_self *self);
     void (*modules)(void);    /* code was loaded */

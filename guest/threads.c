@@ -22,6 +22,7 @@
 #include "guest/spin.h"
 #include "guest/refusal.h"
 #include "guest/tap.h"
+#include "guest/transactions.h"
 
 #define SPARE_FRAMES (64u << 10) /* bytes of frames beyond what the stack can hold: for handlers that run on stacks of their own */
 #define FIBER_STACK (8u << 20)   /* a fiber's stack is not known */
@@ -197,6 +198,7 @@ static void record_empty(struct record *record)
     rf_locks_thread_end(self);
     rf_atomics_thread_end(self);
     rf_refusal_thread_end(self);
+    rf_txn_thread_end(self);
     rf_memory_donate(&self->memory);
 }
 
