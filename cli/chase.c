@@ -19,7 +19,7 @@
 #include "trace/grow.h"
 
 #define WHO "redflag chase"
-#define MOST_SITES 1000u /* of both names together: guest/chase/chase.h has room for them */
+#define MOST_SITES 500u /* of each name: guest/chase/chase.h has room for them */
 
 enum { CANNOT_EXECUTE = 126, NOT_FOUND = 127 }; /* as env, timeout and the shells */
 
@@ -35,6 +35,7 @@ static int help(void)
          "      --delay T              how long one waits: 10ms, 500us, 1s (default: 10ms)\n"
          "      --least T              the time that the program is sure to run: budget for its beginning (default: 1s)\n"
          "      --seed N               of the random choices (default: another one each time)\n"
+         "      --keep-going           go on waiting after the race was found, for other stacks that lead to it\n"
          "      --module FILE          look for the sites in this file too: a library that is loaded later, a script's program\n"
          "      --no-pair              wait for nothing: what the instrumentation costs when it is taken out");
     rf_run_options_help();
@@ -45,7 +46,7 @@ static int help(void)
 
 struct wish {
     char *pair[2]; /* NULL: not given */
-    bool no_pair;
+    bool no_pair, keep_going;
     double rate;
     uint64_t delay_us, least_ms, seed;
     const char **modules;
@@ -125,8 +126,8 @@ static int own_option(struct wish *wish, char **arguments, int count)
     const char *argument = arguments[0], *value = NULL;
     int used = 1;
     size_t which = 0, length = strcspn(argument, "=");
-    if (!strcmp(argument, "--no-pair")) {
-        wish->no_pair = true;
+    if (!strcmp(argument, "--no-pair") || !strcmp(argument, "--keep-going")) {
+        *(argument[2] == 'n' ? &wish->no_pair : &wish->keep_going) = true;
         return 1;
     }
     while (which < sizeof names / sizeof *names && (strlen(names[which]) != length || strncmp(names[which], argument, length)))
@@ -177,34 +178,63 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The sites of one name in the form that the library reads: guest/chase/sites.c, 1. They come by module and offset. */
-static bool add_sites(struct text *text, const struct rf_site_list *list, const char *name, const char *program, size_t *total)
+/* The sites that a name means. */
+struct found {
+    const struct rf_site **sites;
+    size_t count;
+};
+
+static bool find(struct found *found, const struct rf_site_list *list, const char *name, const char *program)
 {
-    size_t count = rf_site_list_find(list, name, NULL, 0);
-    const struct rf_site **sites = rf_zeroed(count, sizeof *sites), *other;
-    rf_site_list_find(list, name, sites, count);
-    bool good = false;
-    if (!count)
+    const struct rf_site *other;
+    found->count = rf_site_list_find(list, name, NULL, 0);
+    found->sites = rf_zeroed(found->count, sizeof *found->sites);
+    rf_site_list_find(list, name, found->sites, found->count);
+    if (!found->count)
         fprintf(stderr, WHO ": %s: no site is named %s; `redflag sites` lists them\n", program, name);
-    else if (rf_site_list_ambiguous(sites, count, &other))
-        fprintf(stderr, WHO ": %s is in %s and in %s; give more of the path\n", name, sites[0]->file, other->file);
-    else if ((*total += count) > MOST_SITES)
-        fprintf(stderr, WHO ": %s means %zu sites; both names together may mean %u\n", name, count, MOST_SITES);
+    else if (rf_site_list_ambiguous(found->sites, found->count, &other))
+        fprintf(stderr, WHO ": %s is in %s and in %s; give more of the path\n", name, found->sites[0]->file, other->file);
+    else if (found->count > MOST_SITES)
+        fprintf(stderr, WHO ": %s means %zu sites, more than %u\n", name, found->count, MOST_SITES);
     else
-        good = true;
-    for (size_t i = 0; i < count && good; i++) {
-        const struct rf_site_module *module = sites[i]->module;
-        if (!i || module != sites[i - 1]->module) {
+        return true;
+    return false;
+}
+
+static bool may_race(const struct rf_site *site, const struct found *others)
+{
+    for (size_t i = 0; i < others->count; i++) {
+        const struct rf_hook *a = &site->hook, *b = &others->sites[i]->hook;
+        if ((a->write || b->write) && !(a->kind == RF_HOOK_ATOMIC && b->kind == RF_HOOK_ATOMIC))
+            return true;
+    }
+    return false;
+}
+
+/* Of a line with several sites, those that can be in a race with one of the others: no time is spent at the rest. */
+static void keep_racing(struct found *found, const struct found *others)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < found->count; i++)
+        if (may_race(found->sites[i], others))
+            found->sites[kept++] = found->sites[i];
+    found->count = kept;
+}
+
+/* In the form that the library reads: guest/chase/sites.c, 1. They come by module and offset. */
+static void add_sites(struct text *text, const struct found *found)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        const struct rf_site_module *module = found->sites[i]->module;
+        if (!i || module != found->sites[i - 1]->module) {
             add(text, i ? " " : "");
             add(text, module->build_id[0] ? module->build_id : "/");
             add(text, module->build_id[0] ? "" : base_name(module->path));
         }
         char offset[24];
-        snprintf(offset, sizeof offset, "+%" PRIx64, sites[i]->offset);
+        snprintf(offset, sizeof offset, "+%" PRIx64, found->sites[i]->offset);
         add(text, offset);
     }
-    free(sites);
-    return good;
 }
 
 /* The program's path is where its libraries are asked for. */
@@ -213,16 +243,27 @@ static bool find_pair(const struct wish *wish, const char *path, struct text *te
     struct rf_site_list list = { .modules = NULL };
     struct rf_program program;
     bool good = true;
-    size_t total = 0;
     rf_program_read(&program, path);
     if (program.kind == RF_PROGRAM_ELF || !wish->module_count)
         good = rf_program_sites(&list, path, true, WHO);
     for (size_t i = 0; i < wish->module_count && good; i++)
         good = rf_program_sites(&list, wish->modules[i], true, WHO);
+    struct found found[2] = { { .sites = NULL }, { .sites = NULL } };
+    for (unsigned i = 0; i < 2 && good; i++)
+        good = find(&found[i], &list, wish->pair[i], path);
+    if (good) {
+        keep_racing(&found[0], &found[1]);
+        keep_racing(&found[1], &found[0]);
+        good = found[0].count > 0;
+        if (!good)
+            fprintf(stderr, WHO ": %s and %s only read, or are atomic: there can be no race\n", wish->pair[0], wish->pair[1]);
+    }
     for (unsigned i = 0; i < 2 && good; i++) {
         add(text, i ? ";second=" : ";first=");
-        good = add_sites(text, &list, wish->pair[i], path, &total);
+        add_sites(text, &found[i]);
     }
+    free(found[0].sites);
+    free(found[1].sites);
     rf_site_list_free(&list);
     return good;
 }
@@ -250,8 +291,8 @@ static int start(const struct wish *wish, const char *options, char **argv)
         fprintf(stderr, WHO ": %s: %s\n", path, reason);
         return RF_EXIT_USAGE;
     }
-    snprintf(number, sizeof number, "rate_ppm=%.0f;delay_us=%" PRIu64 ";least_ms=%" PRIu64 ";seed=%" PRIu64, wish->rate * 1e6,
-             wish->delay_us, wish->least_ms, wish->seed);
+    snprintf(number, sizeof number, "rate_ppm=%.0f;delay_us=%" PRIu64 ";least_ms=%" PRIu64 ";seed=%" PRIu64 ";keep_going=%d",
+             wish->rate * 1e6, wish->delay_us, wish->least_ms, wish->seed, wish->keep_going);
     add(&text, number);
     rf_put_first("LD_LIBRARY_PATH", places.chase);
     if (!wish->no_pair && !find_pair(wish, path, &text))

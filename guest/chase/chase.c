@@ -20,7 +20,7 @@ uint32_t rf_chase_waiting;
 
 struct waiter {
     const struct rf_chase_self *who; /* NULL: free */
-    uint32_t caught;                 /* futex: 1 if a race was found */
+    uint32_t caught;                 /* futex: 1 if it need not wait any more */
     struct rf_chase_side side;
 };
 
@@ -35,6 +35,8 @@ static struct {
     uint64_t known[KNOWN];
     uint64_t crowded; /* waits that did not begin since too many wait */
     uint64_t races;
+    uint32_t over;    /* the race was found, and that is enough. Read without the lock: a stale value costs one more wait */
+    bool keep_going;
     uint32_t threads; /* numbers given */
     int32_t process;
     uint64_t seed;
@@ -173,6 +175,14 @@ static struct waiter *collides(const struct rf_chase_side *side)
     return NULL;
 }
 
+static void let_go(struct waiter *waiter)
+{
+    if (!waiter->who)
+        return;
+    __atomic_store_n(&waiter->caught, 1, __ATOMIC_RELEASE);
+    rf_futex_wake(&waiter->caught);
+}
+
 static __attribute__((noinline)) void look_for_waiters(uintptr_t addr, uintptr_t second, const struct rf_chase_site *site)
 {
     struct rf_chase_side now, waits;
@@ -188,8 +198,12 @@ static __attribute__((noinline)) void look_for_waiters(uintptr_t addr, uintptr_t
     waits = waiter->side;
     bool is_first = is_new(&waits, &now);
     chase.races++;
-    __atomic_store_n(&waiter->caught, 1, __ATOMIC_RELEASE); /* it need not wait any more */
-    rf_futex_wake(&waiter->caught);
+    let_go(waiter);
+    if (!chase.keep_going) {
+        __atomic_store_n(&chase.over, 1, __ATOMIC_RELAXED);
+        for (unsigned i = 0; i < RF_CHASE_WAITERS; i++)
+            let_go(&chase.waiters[i]);
+    }
     rf_spin_unlock(&chase.lock);
     if (is_first)
         rf_chase_report(&waits, &now);
@@ -222,7 +236,7 @@ static struct waiter *free_waiter(void)
 static bool wait_here(const struct rf_chase_side *side)
 {
     uint64_t mask = enter(), now = clock_now();
-    struct waiter *waiter = rf_budget_allows(&chase.budget, now) ? free_waiter() : NULL;
+    struct waiter *waiter = !chase.over && rf_budget_allows(&chase.budget, now) ? free_waiter() : NULL;
     if (!waiter) {
         leave(mask);
         return false;
@@ -262,6 +276,10 @@ static __attribute__((noinline)) void consider(uintptr_t addr, uintptr_t second,
     struct rf_chase_self *self = &rf_chase_self;
     struct rf_budget budget;
     struct rf_chase_side side;
+    if (__atomic_load_n(&chase.over, __ATOMIC_RELAXED)) {
+        self->skip = UINT32_MAX;
+        return;
+    }
     uint64_t now = clock_now(), last = self->last_look;
     double probability = budget_now(&budget) ? rf_budget_probability(&budget, now) : 0;
     self->last_look = now;
@@ -320,6 +338,7 @@ void rf_chase_begin(const struct rf_chase_wish *wish)
         .rate = wish->rate, .delay = wish->delay_ns, .least = wish->least_ns, .started = now
     };
     chase.process = (int32_t)RF_SYSCALL(SYS_getpid, 0);
+    chase.keep_going = wish->keep_going;
     chase.seed = wish->seed ? wish->seed : now ^ (uint64_t)chase.process << 40;
     pthread_atfork(NULL, NULL, in_child);
     if (wish->first[0] && wish->second[0])

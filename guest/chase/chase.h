@@ -57,6 +57,7 @@ struct rf_chase_wish {
     const char *first, *second; /* guest/chase/sites.c */
     double rate;
     uint64_t delay_ns, least_ns, seed;
+    bool keep_going; /* after the first race: other stacks may lead to the sites */
 };
 
 void rf_chase_begin(const struct rf_chase_wish *wish);

@@ -3,7 +3,7 @@
  * 1. It begins in its first constructor: libc and the loader are there, and no instrumented code has run but resolvers and what the
  *    program's .preinit_array calls. There is one thread.
  * 2. The environment says what is to be done, in REDFLAG_CHASE; without it nothing is: all calls of hooks are taken out.
- *        rate=0.05 delay_us=10000 least_ms=1000 seed=1 first="BUILD-ID+1a2b BUILD-ID+..." second="..."
+ *        rate_ppm=50000;delay_us=10000;least_ms=1000;seed=1;keep_going=0;first=BUILD-ID+1a2b+3c4d BUILD-ID+...;second=...
  * 3. The end: the first of exit(), _exit(), quick_exit() or the destructors sums up and decides the status.
  */
 #include <dlfcn.h>
@@ -53,7 +53,6 @@ static bool same(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Parts of a million. */
 static void take(struct rf_chase_wish *wish, const char *name, const char *value)
 {
     if (same(name, "first"))
@@ -68,6 +67,8 @@ static void take(struct rf_chase_wish *wish, const char *name, const char *value
         wish->least_ns = number(value) * 1000000;
     else if (same(name, "seed"))
         wish->seed = number(value);
+    else if (same(name, "keep_going"))
+        wish->keep_going = number(value) != 0;
     else
         rf_die("REDFLAG_CHASE: unknown setting '%s'; it is written by `redflag chase`", name);
 }
