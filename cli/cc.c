@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/cc_bitcode.h"
+#include "cli/cc_sites.h"
 #include "cli/cli.h"
 #include "cli/places.h"
 #include "trace/grow.h"
@@ -292,6 +293,7 @@ static int compile(bool cxx, int argc, char **argv)
         fprintf(stderr, "%s: %s is redflag itself; it names the compiler underneath, as gcc or clang\n", who, variable);
         return RF_EXIT_USAGE;
     }
+    const char *candidates = rf_cc_wants_sites(&argc, argv);
     if (rf_cc_wants_bitcode(&argc, argv)) {
         int status = rf_cc_bitcode(cxx, argc, argv);
         if (status)
@@ -315,9 +317,21 @@ static int compile(bool cxx, int argc, char **argv)
     struct words compiler = { NULL, 0 };
     for (size_t i = 0; i < command.count; i++)
         add(&compiler, command.word[i]);
-    bool clang = links && is_clang(&compiler);
-    if (links || (builds && !wish.all_assembly))
+    bool compiles = builds && !wish.all_assembly && !wish.all_headers;
+    bool clang = (links || (candidates && compiles)) && is_clang(&compiler);
+    struct rf_cc_sites sites = { .instrument = true };
+    if (candidates && compiles && arguments.count) {
+        int status = rf_cc_sites(&sites, candidates, compiler.word, arguments.word, clang, who);
+        if (status)
+            return status;
+    }
+    if (sites.instrument && (links || (builds && !wish.all_assembly)))
         add(&command, "-fsanitize=thread");
+    char ignore[128];
+    if (sites.instrument && sites.ignore_list[0]) {
+        snprintf(ignore, sizeof ignore, "-fsanitize-ignorelist=%s", sites.ignore_list);
+        add(&command, ignore);
+    }
     if (placed && places.include[0] && !wish.all_assembly) {
         add(&command, "-idirafter");
         add(&command, places.include);
@@ -354,6 +368,8 @@ static int help(const char *command, const char *variable, const char *compiler)
            "A compiler whose programs find their data races as they run. Use it as any other:\n\n"
            "  CC=\"redflag cc\" CXX=\"redflag c++\" ./configure && make\n\n"
            "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own, but\n"
+           "  --sites FILE   instrument only what holds sites that FILE lists, for `redflag chase`: functions with clang, files with\n"
+           "                 gcc\n"
            "  --bitcode   leave the source as LLVM bitcode beside the object, FILE.bc, for `redflag static`; needs clang\n"
            "Run the result as it is, or with `redflag run`, which takes options.\n",
            command, variable, compiler);

@@ -149,15 +149,6 @@ void rf_site_list_free(struct rf_site_list *list)
 
 /* -- names ----------------------------------------------------------------------------------------------------------------------- */
 
-/* A name taken apart. */
-struct name {
-    enum { BY_OFFSET, BY_LINE, BY_FUNCTION } kind;
-    const char *text; /* the module, file or function: `length` letters */
-    size_t length;
-    uint64_t offset;
-    uint32_t line, column; /* column 0: any */
-};
-
 /* A number from 1 on that ends at `end`; what is before it begins with `before`. */
 static const char *number_before(const char *text, const char *end, char before, uint32_t *number)
 {
@@ -173,20 +164,20 @@ static const char *number_before(const char *text, const char *end, char before,
     return at - 1;
 }
 
-static bool take_apart(const char *text, struct name *name)
+bool rf_site_pattern_read(const char *text, struct rf_site_pattern *name)
 {
     const char *plus = strrchr(text, '+');
     if (text[0] == '@') {
-        *name = (struct name){ .kind = BY_FUNCTION, .text = text + 1, .length = strlen(text + 1) };
+        *name = (struct rf_site_pattern){ .kind = RF_SITE_BY_FUNCTION, .text = text + 1, .length = strlen(text + 1) };
         return name->length > 0;
     }
     if (plus && plus > text && plus[1] == '0' && plus[2] == 'x' && plus[3]) {
         char *end;
-        *name = (struct name){ .kind = BY_OFFSET, .text = text, .length = (size_t)(plus - text) };
+        *name = (struct rf_site_pattern){ .kind = RF_SITE_BY_OFFSET, .text = text, .length = (size_t)(plus - text) };
         name->offset = strtoull(plus + 1, &end, 16);
         return !*end && strspn(plus + 3, "0123456789abcdefABCDEF") == strlen(plus + 3);
     }
-    *name = (struct name){ .kind = BY_LINE, .text = text };
+    *name = (struct rf_site_pattern){ .kind = RF_SITE_BY_LINE, .text = text };
     const char *end = number_before(text, text + strlen(text), ':', &name->line);
     if (!end || end == text)
         return false;
@@ -203,12 +194,12 @@ static bool take_apart(const char *text, struct name *name)
 
 bool rf_site_is_name(const char *text)
 {
-    struct name name;
-    return take_apart(text, &name);
+    struct rf_site_pattern name;
+    return rf_site_pattern_read(text, &name);
 }
 
-/* Is it the path, or its end from a '/' on? A leading "./" says nothing. */
-static bool path_fits(const char *path, const char *text, size_t length)
+/* A leading "./" says nothing. */
+bool rf_site_path_fits(const char *path, const char *text, size_t length)
 {
     while (length > 2 && text[0] == '.' && text[1] == '/')
         text += 2, length -= 2;
@@ -222,31 +213,30 @@ static bool module_fits(const struct rf_site_module *module, const char *text, s
     size_t digits = strspn(text, "0123456789abcdef");
     if (length >= 8 && digits >= length && !strncmp(module->build_id, text, length))
         return true;
-    return path_fits(module->path, text, length);
+    return rf_site_path_fits(module->path, text, length);
 }
 
-/* The name of the function as it is printed, or that without its parameters. */
-static bool function_fits(const char *function, const char *text, size_t length)
+bool rf_site_function_fits(const char *function, const char *text, size_t length)
 {
     return function && !strncmp(function, text, length) && (!function[length] || function[length] == '(');
 }
 
-static bool fits(const struct rf_site *site, const struct name *name)
+static bool fits(const struct rf_site *site, const struct rf_site_pattern *name)
 {
     switch (name->kind) {
-    case BY_OFFSET: return site->offset == name->offset && module_fits(site->module, name->text, name->length);
-    case BY_FUNCTION: return function_fits(site->function, name->text, name->length);
-    case BY_LINE: break;
+    case RF_SITE_BY_OFFSET: return site->offset == name->offset && module_fits(site->module, name->text, name->length);
+    case RF_SITE_BY_FUNCTION: return rf_site_function_fits(site->function, name->text, name->length);
+    case RF_SITE_BY_LINE: break;
     }
     return site->line == name->line && (!name->column || site->column == name->column) && site->file &&
-           path_fits(site->file, name->text, name->length);
+           rf_site_path_fits(site->file, name->text, name->length);
 }
 
 size_t rf_site_list_find(const struct rf_site_list *list, const char *text, const struct rf_site **found_sites, size_t most)
 {
-    struct name name;
+    struct rf_site_pattern name;
     size_t count = 0;
-    if (!take_apart(text, &name))
+    if (!rf_site_pattern_read(text, &name))
         return 0;
     for (size_t m = 0; m < list->count; m++) {
         for (size_t i = 0; i < list->modules[m]->count; i++) {

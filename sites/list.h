@@ -61,6 +61,19 @@ bool rf_site_list_ambiguous(const struct rf_site *const *found, size_t count, co
 /* The site at an offset of the module with that build id, or path or name of a file; NULL: none. */
 const struct rf_site *rf_site_at(const struct rf_site_list *list, const char *module, uint64_t offset);
 
+/* A name taken apart. */
+struct rf_site_pattern {
+    enum { RF_SITE_BY_OFFSET, RF_SITE_BY_LINE, RF_SITE_BY_FUNCTION } kind;
+    const char *text; /* the module, file or function: `length` letters of the name */
+    size_t length;
+    uint64_t offset;
+    uint32_t line, column; /* column 0: any */
+};
+bool rf_site_pattern_read(const char *name, struct rf_site_pattern *pattern); /* false: it is no name */
+bool rf_site_path_fits(const char *path, const char *text, size_t length);    /* is it the path, or its end from a '/' on? */
+/* Is it the function's name as it is printed, or that without its parameters? */
+bool rf_site_function_fits(const char *function, const char *text, size_t length);
+
 /* BUILD-ID+0xOFFSET, or MODULE+0xOFFSET. */
 void rf_site_name(const struct rf_site *site, char *to, size_t size);
 /* FILE:LINE:COLUMN, or the name if they are not known. */

@@ -1,0 +1,174 @@
+#!/bin/sh
+# `redflag cc --sites FILE` instruments what holds a candidate site, and nothing else; `redflag chase` finds the race in what it builds.
+set -eu
+redflag=${REDFLAG:?}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+unset REDFLAG_OPTIONS TSAN_OPTIONS
+
+fail() {
+    echo "cc-sites.sh: $*" >&2
+    exit 1
+}
+
+mkdir src include tmp
+export TMPDIR=$dir/tmp
+cat >include/inside.h <<'END'
+extern int shared;
+static inline void add(int n)
+{
+    shared += n;
+}
+static inline void unused_here(int *p)
+{
+    *p = 1;
+}
+END
+cat >src/racy.c <<'END'
+#include <pthread.h>
+#include <unistd.h>
+int shared, other, work[1000];
+int busy(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 1000; i++)
+        sum += work[i] * i;
+    return sum;
+}
+static void *first(void *x)
+{
+    for (int i = 0; i < 200; i++, usleep(500))
+        shared = i;
+    return x;
+}
+static void *second(void *x)
+{
+    for (int i = 0; i < 200; i++, usleep(500))
+        shared = -i;
+    return x;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, NULL, first, NULL);
+    pthread_create(&b, NULL, second, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    other = busy() & 0;
+    return other;
+}
+END
+cat >src/plain.c <<'END'
+int numbers[10];
+int plain(int n)
+{
+    return numbers[n]++;
+}
+END
+cat >src/user.c <<'END'
+#include "inside.h"
+int mine;
+void use(void)
+{
+    add(3);
+    mine = 4;
+}
+void more(void)
+{
+    mine = 5;
+}
+END
+cat >src/class.cc <<'END'
+struct counter {
+    int value;
+    void up() { value++; }
+    void down();
+};
+void counter::down()
+{
+    value--;
+}
+counter one;
+template <class T> void both(T *x)
+{
+    x->up();
+    x->down();
+}
+void call() { both(&one); }
+END
+
+# functions FILE: those that hold sites
+functions() {
+    "$redflag" sites --no-libraries "$1" 2>/dev/null | cut -f 2 | sort -u | tr '\n' ' '
+}
+
+for compiler in gcc clang; do
+    case $compiler in gcc) plus=g++ ;; *) plus=clang++ ;; esac
+    export REDFLAG_CC=$compiler REDFLAG_CXX=$plus
+    cat >list <<'END'
+# the race, as one pair
+src/racy.c:14,racy.c:20
+END
+    "$redflag" cc --sites list -g -O1 -c -o plain.o src/plain.c
+    "$redflag" cc --sites list -g -O1 -c -o racy.o src/racy.c
+    ! nm plain.o | grep -q __tsan_ || fail "$compiler: a file without a candidate is instrumented"
+    nm racy.o | grep -q __tsan_write4 || fail "$compiler: the file of the candidates is not instrumented"
+    "$redflag" cc --sites list -g -O1 -o app racy.o plain.o
+    [ $compiler = gcc ] || [ "$(functions app)" = "first second " ] || fail "clang: hooks in $(functions app)"
+    status=0
+    timeout 100 "$redflag" chase --pair racy.c:14,racy.c:20 --delay 20s --max-overhead 100% --least 60min ./app 2>err || status=$?
+    [ $status -eq 66 ] || fail "$compiler: the race was not found: $status $(cat err)"
+    # compiled and linked at once
+    "$redflag" cc --sites list -g -O1 -o app src/racy.c
+    [ $compiler = gcc ] || [ "$(functions app)" = "first second " ] || fail "clang, at once: hooks in $(functions app)"
+    [ -n "$(functions app)" ] || fail "$compiler: nothing is instrumented"
+
+    # a line of a header is in every file that includes it
+    echo 'include/inside.h:4' >list
+    "$redflag" cc --sites=list -g -O2 -fPIC -Iinclude -c -o user.o src/user.c
+    "$redflag" cc --sites=list -g -O2 -Iinclude -c -o racy.o src/racy.c
+    nm user.o | grep -q __tsan_ || fail "$compiler: the header's line is not instrumented"
+    ! nm racy.o | grep -q __tsan_ || fail "$compiler: racy.c does not include it"
+    "$redflag" cc -shared -o user.so user.o
+    case $compiler:$(functions user.so) in
+    clang:"add " | gcc:*) ;;
+    *) fail "$compiler: hooks in $(functions user.so)" ;;
+    esac
+
+    # C++: a member, also of a template; and by the name of a function
+    echo 'class.cc:8' >list
+    "$redflag" c++ --sites list -g -O1 -fPIC -c -o class.o src/class.cc
+    "$redflag" c++ -shared -o class.so class.o
+    case $compiler:$(functions class.so) in
+    clang:"counter::down() " | gcc:*) ;;
+    *) fail "$compiler: hooks in $(functions class.so)" ;;
+    esac
+    "$redflag" sites --at class.cc:8 ./class.so >/dev/null || fail "$compiler: the site itself is missing"
+    echo '@more' >list
+    "$redflag" cc --sites list -g -O1 -fPIC -Iinclude -c -o user.o src/user.c
+    "$redflag" cc -shared -o user.so user.o
+    [ $compiler = gcc ] || [ "$(functions user.so)" = "more " ] || fail "@more: $(functions user.so)"
+
+    # what `redflag sites` prints is a list too
+    "$redflag" cc -g -O1 -o app src/racy.c
+    "$redflag" sites --at racy.c:14 ./app >list
+    "$redflag" cc --sites list -g -O1 -c -o racy.o src/racy.c
+    nm racy.o | grep -q __tsan_write4 || fail "$compiler: a list of sites"
+    # errors of the source are the compiler's own
+    echo 'int x = ;' >bad.c
+    echo 'bad.c:1' >list
+    if "$redflag" cc --sites list -c -o bad.o bad.c 2>err; then fail "$compiler: bad.c compiles"; fi
+    grep -q 'bad.c:1' err || fail "$compiler: $(cat err)"
+    [ -z "$(ls tmp)" ] || fail "$compiler: left behind: $(ls tmp)"
+done
+
+refused() {
+    status=0
+    "$redflag" cc "$@" 2>err || status=$?
+    [ "$status:$(wc -l <err)" = 2:1 ] || fail "cc $*: $status $(cat err)"
+}
+refused --sites none -c src/plain.c
+refused -c src/plain.c --sites
+echo 'nonsense' >list
+refused --sites list -c src/plain.c
