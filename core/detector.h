@@ -55,6 +55,7 @@ struct rf_options {
     uint32_t event_list;             /* goldilocks: the event list is trimmed above this length; 0: the default */
     bool eager;                      /* goldilocks: Figure 5 as it stands, for tests */
     bool full;                       /* litehb: FullHB, which always tracks */
+    bool certainty;                  /* detect/certainty.h: say of a race whether it is one of this execution */
     uint32_t (*site_class)(void *, uint32_t site);  /* litehb: bit 0: the first of the pair, bit 1: the second */
     uint32_t (*function_of)(void *, uint32_t site); /* literace: the function that a site belongs to */
     void *names;                                    /* what the two are called with */

@@ -12,15 +12,18 @@
 #define RF_DETECT_ACCU_H
 
 #include "core/order.h"
+#include "detect/certainty.h"
 
 struct rf_accu {
     struct rf_order order;
     struct rf_locksets locksets;
+    struct rf_certainty certainty;
 };
 
 struct rf_accu_thread {
     struct rf_thread order;
     struct rf_held held;
+    struct rf_clock full; /* detect/certainty.h */
 };
 
 static inline void rf_accu_init(struct rf_accu *accu, struct rf_engine *engine, size_t thread_size)
@@ -31,6 +34,7 @@ static inline void rf_accu_init(struct rf_accu *accu, struct rf_engine *engine, 
     accu->order.tick = 1; /* by 3, no epoch needs to tell whether it was a transaction's */
     accu->order.volatiles_order = !engine->options->volatile_as_lock;
     rf_locksets_init(&accu->locksets, engine->memory);
+    rf_certainty_init(&accu->certainty, engine);
 }
 
 static inline struct rf_accu_thread *rf_accu_thread_at(struct rf_accu *accu, uint32_t thread)
@@ -38,8 +42,24 @@ static inline struct rf_accu_thread *rf_accu_thread_at(struct rf_accu *accu, uin
     return (struct rf_accu_thread *)rf_order_thread(&accu->order, thread);
 }
 
+/* What fork and join hand over by happens-before is what accu-hb hands over, and what locks had told the thread. */
+static inline void rf_accu_hand_over(struct rf_accu *accu, struct rf_accu_thread *t, const struct rf_event *event)
+{
+    struct rf_accu_thread *other = (struct rf_accu_thread *)rf_order_known_thread(&accu->order, (uint32_t)event->addr);
+    if (!other)
+        return;
+    if (event->op == RF_FORK) {
+        rf_clock_join(&other->full, accu->certainty.memory, &t->full);
+    } else {
+        rf_clock_set(&other->full, accu->certainty.memory, other->order.slot, rf_epoch_time(other->order.epoch));
+        rf_clock_join(&t->full, accu->certainty.memory, &other->full);
+    }
+}
+
 static inline void rf_accu_sync(struct rf_accu *accu, struct rf_accu_thread *t, const struct rf_event *event)
 {
+    if (accu->certainty.memory)
+        rf_certainty_sync(&accu->certainty, &t->order, &t->full, event);
     switch ((enum rf_op)event->op) {
     case RF_ACQUIRE:
     case RF_READ_ACQUIRE:
@@ -58,6 +78,8 @@ static inline void rf_accu_sync(struct rf_accu *accu, struct rf_accu_thread *t, 
     default:
         rf_order_sync(&accu->order, &t->order, event);
     }
+    if (accu->certainty.memory && (event->op == RF_FORK || event->op == RF_JOIN))
+        rf_accu_hand_over(accu, t, event);
 }
 
 static inline void rf_accu_commit_end(struct rf_accu *accu, struct rf_accu_thread *t)
@@ -73,14 +95,15 @@ static inline rf_lockset rf_accu_held(const struct rf_accu_thread *t, bool write
     return write ? t->held.exclusive : t->held.any;
 }
 
-/* Says what the current access races with. accu-hb leaves locks out, so the pair may well be ordered in this execution. */
-static inline bool rf_accu_race(struct rf_accu *accu, rf_epoch earlier, uint32_t note, bool writes, rf_lockset locks)
+/* Says what t's access races with. accu-hb leaves locks out, so the pair may well be ordered in this execution. */
+static inline bool rf_accu_race(struct rf_accu *accu, const struct rf_accu_thread *t, rf_epoch earlier, uint32_t note,
+                                bool writes, rf_lockset locks)
 {
     accu->order.engine->first = (struct rf_side){ .thread = rf_order_owner(&accu->order, earlier),
                                                   .note = note,
                                                   .known = true,
                                                   .writes = writes,
-                                                  .predictive = true,
+                                                  .predictive = rf_certainty_ordered(&accu->certainty, &t->full, earlier),
                                                   .locks = locks };
     return true;
 }

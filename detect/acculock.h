@@ -57,9 +57,9 @@ static inline rf_epoch al_wide_of(uint32_t narrow)
 }
 
 /* Reports the last write as the earlier side. */
-static inline bool al_race_with_write(struct al *d, rf_epoch w, uint32_t note, rf_lockset locks)
+static inline bool al_race_with_write(struct al *d, const struct al_thread *t, rf_epoch w, uint32_t note, rf_lockset locks)
 {
-    return rf_accu_race(&d->accu, w, note, true, locks & AL_SEVERAL ? RF_ALL_LOCKS : locks);
+    return rf_accu_race(&d->accu, &t->accu, w, note, true, locks & AL_SEVERAL ? RF_ALL_LOCKS : locks);
 }
 
 /* Puts this thread's entry into a read map; an entry from a slot that it had before goes. */

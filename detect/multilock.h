@@ -80,7 +80,7 @@ static inline bool ml_races(struct ml_rules *m, struct rf_pairs *pairs, const st
     const struct rf_pair *list = rf_pairs_list(pairs);
     for (uint32_t i = 0; i < pairs->count; i++)
         if (!rf_epoch_leq(list[i].epoch, &t->order.clock) && rf_lockset_disjoint(&m->accu.locksets, list[i].locks, locks))
-            return rf_accu_race(&m->accu, list[i].epoch, list[i].note, writes, list[i].locks);
+            return rf_accu_race(&m->accu, t, list[i].epoch, list[i].note, writes, list[i].locks);
     return false;
 }
 

@@ -103,7 +103,7 @@ static inline bool rt_race(struct rt *d, const struct rf_accu_thread *t, struct 
                                             .predictive = true,
                                             .locks = RF_ALL_LOCKS };
     else
-        rf_accu_race(&d->accu, first.epoch, first.note, false, first.locks);
+        rf_accu_race(&d->accu, t, first.epoch, first.note, false, first.locks);
     return true;
 }
 

@@ -75,6 +75,8 @@ void rf_atomics_thread_end(struct rf_self *self)
     if (!fences)
         return;
     self->atomics = NULL;
+    rf_tap_forget(fences->key);
+    rf_tap_forget(fences->key ? fences->key + 1 : 0);
     rf_clock_give(&fences->released);
     rf_clock_give(&fences->pending);
     rf_give(fences, sizeof *fences);
@@ -234,7 +236,9 @@ void rf_atomic_written(struct rf_atomic *op)
         } else if (!is_lock && object->extra == OWN_PART_APART) {
             copy(&object->sync.released, &object->sync.readers);
             object->sync.last = knower(op);
+            rf_tap_forget(object->key);
             object->key = object->own_key;
+            object->own_key = 0;
         }
         publish_fenced(op);
     }
@@ -242,6 +246,8 @@ void rf_atomic_written(struct rf_atomic *op)
     if (!is_lock && object->extra == OWN_PART_APART) {
         rf_clock_clear(&object->sync.readers);
         object->extra = 0;
+        rf_tap_forget(object->own_key);
+        object->own_key = 0;
     }
     rf_atomic_close(op);
 }
@@ -260,7 +266,7 @@ static void keep_own_part(struct rf_atomic *op, const struct rf_clock *joining)
         object->extra = OWN_PART_APART;
         if (rf_tap) {
             object->own_key = rf_tap_key(object);
-            rf_tap_renew(object); /* who receives looks at both */
+            object->key = rf_tap_new_key(); /* who receives looks at both */
         }
     } else if (object->last_store == me && object->extra == OWN_PART_APART) {
         join(&object->sync.readers, joining);

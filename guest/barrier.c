@@ -23,6 +23,7 @@ struct round {
 
 static void give_round(struct round *round)
 {
+    rf_tap_forget(round->key);
     rf_clock_give(&round->clock);
     rf_give(round, sizeof *round);
 }

@@ -7,6 +7,7 @@
 #include "guest/pthread.h"
 #include "guest/signals.h"
 #include "guest/threads.h"
+#include "guest/tap.h"
 
 RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argument))
 {
@@ -147,8 +148,10 @@ RF_INTERCEPT(int, cnd_timedwait, (cnd_t *condition, mtx_t *mutex, const struct t
 RF_INTERCEPT(int, cnd_signal, (cnd_t *condition))
 {
     struct rf_scope scope = RF_ENTER(cnd_signal);
-    if (scope.self)
+    if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
+        rf_tap_signalled(condition);
+    }
     int result = RF_REAL(cnd_signal)(condition);
     rf_leave(&scope);
     return result;
@@ -157,8 +160,10 @@ RF_INTERCEPT(int, cnd_signal, (cnd_t *condition))
 RF_INTERCEPT(int, cnd_broadcast, (cnd_t *condition))
 {
     struct rf_scope scope = RF_ENTER(cnd_broadcast);
-    if (scope.self)
+    if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
+        rf_tap_signalled(condition);
+    }
     int result = RF_REAL(cnd_broadcast)(condition);
     rf_leave(&scope);
     return result;

@@ -106,15 +106,16 @@ static void found(struct rf_self *self, struct listener *me, const struct rf_onl
 
 static void tell(struct rf_self *self, const struct rf_online_race *race)
 {
+    rf_busy_begin(self);
     rf_spin_lock(&lock);
     uint32_t thread = race->first.thread < known.count ? known.numbers[race->first.thread] : self->number;
     rf_spin_unlock(&lock);
-    size_t size = rf_note_size(race->first.note);
+    rf_busy_end(self);
+    uint32_t note = race->first.known ? race->first.note : 0;
+    size_t size = note ? rf_note_size(note) : 0;
     struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, race->first.predictive };
-    struct rf_report_side first = {
-        race->addr, size < race->size ? size : race->size, race->first.note, thread, true, false
-    };
-    if (!rf_benign(race->addr, race->size) && !rf_ompt_internal(second.note) && !rf_ompt_internal(first.note))
+    struct rf_report_side first = { race->addr, size < race->size ? size : race->size, note, thread, true, false };
+    if (!rf_benign(race->addr, race->size) && !rf_ompt_internal(second.note) && !(note && rf_ompt_internal(note)))
         rf_report_race(&second, &first);
 }
 
@@ -224,6 +225,19 @@ static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, 
     rf_spin_unlock(&lock);
 }
 
+static void hear_forget(uint64_t key)
+{
+    struct rf_self *self = rf_hot.self;
+    if (!self)
+        return;
+    bool mine = rf_busy_enter(self);
+    struct listener *me = listener_of(self);
+    rf_spin_lock(&lock);
+    detector->sync(me->index, RF_FORGET, key);
+    rf_spin_unlock(&lock);
+    rf_busy_leave(self, mine);
+}
+
 /* ---- transactions ---- */
 
 /* Bytes of a part that follow each other are one access. Returns where it begins, and how many there are; 0: no more. */
@@ -318,15 +332,16 @@ static void hear_fork_child(void)
     detector->sync(me->index, RF_WAIT, key);
 }
 
-static const struct rf_tap listening = { .alone = true,
-                                         .access = hear_access,
-                                         .sync = hear_sync,
-                                         .memory = hear_memory,
-                                         .commit = hear_commit,
-                                         .end = end,
-                                         .modules = hear_modules,
-                                         .fork_child = hear_fork_child,
-                                         .hook = hook };
+static struct rf_tap listening = { .alone = true,
+                                   .access = hear_access,
+                                   .sync = hear_sync,
+                                   .memory = hear_memory,
+                                   .commit = hear_commit,
+                                   .end = end,
+                                   .modules = hear_modules,
+                                   .fork_child = hear_fork_child,
+                                   .hook = hook,
+                                   .forget = hear_forget };
 
 /* ---- the beginning, and the end ---- */
 
@@ -348,7 +363,9 @@ void rf_online_begin(void)
                             : rf_options.transactions[0] == 'w' ? RF_TXN_WRITES
                                                                 : RF_TXN_SHARED;
     rf_memory_begin(&known.memory);
+    settings.certainty = true;
     detector->begin(&settings);
+    listening.conditions = detector->conditions;
     rf_tap = &listening;
 }
 

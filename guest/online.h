@@ -38,8 +38,8 @@ struct rf_online_access {
 /* What guest/online.inc makes of a detector. All but `begin` are called under the lock. */
 struct rf_online {
     const char *name;
-    bool repeats; /* an access that its thread repeats may be left out: guest/online_filter.h */
-    bool wants_site;
+    bool repeats;    /* an access that its thread repeats may be left out: guest/online_filter.h */
+    bool conditions; /* guest/tap.h */
     void (*begin)(const struct rf_options *options);
     /* true: it races, and `race` says where and with what. */
     bool (*access)(const struct rf_online_access *access, uintptr_t addr, unsigned size, struct rf_online_race *race);

@@ -11,6 +11,7 @@
 
 #include "guest/access.h"
 #include "guest/pthread.h"
+#include "guest/tap.h"
 
 #define VERSION "GLIBC_2.3.2"
 
@@ -47,11 +48,11 @@ void rf_wait_begin(struct rf_wait *wait, struct rf_scope *scope, const void *con
 
 void rf_wait_end(struct rf_wait *wait, const void *condition, bool acquired)
 {
-    (void)condition;
     if (wait->scope->self) {
         ((pop_fn *)rf_real(&pop_place, "_pthread_cleanup_pop"))(wait->cleanup, 0);
         if (acquired)
             rf_lock_acquired(wait->mutex, wait->flags, wait->scope->pc);
+        rf_tap_waited(condition);
     }
     rf_leave(wait->scope);
 }
@@ -88,8 +89,10 @@ RF_INTERCEPT(int, pthread_cond_clockwait,
 RF_INTERCEPT(int, pthread_cond_signal, (pthread_cond_t *condition))
 {
     struct rf_scope scope = RF_ENTER(pthread_cond_signal);
-    if (scope.self)
+    if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
+        rf_tap_signalled(condition);
+    }
     int result = REAL(pthread_cond_signal)(condition);
     rf_leave(&scope);
     return result;
@@ -98,8 +101,10 @@ RF_INTERCEPT(int, pthread_cond_signal, (pthread_cond_t *condition))
 RF_INTERCEPT(int, pthread_cond_broadcast, (pthread_cond_t *condition))
 {
     struct rf_scope scope = RF_ENTER(pthread_cond_broadcast);
-    if (scope.self)
+    if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
+        rf_tap_signalled(condition);
+    }
     int result = REAL(pthread_cond_broadcast)(condition);
     rf_leave(&scope);
     return result;

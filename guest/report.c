@@ -371,11 +371,11 @@ static uint64_t address_key(uintptr_t addr)
 
 bool rf_report_wanted(const struct rf_report_side *now, const struct rf_report_side *before)
 {
-    unsigned flags = rf_note_flags(now->note) | rf_note_flags(before->note);
+    unsigned flags = rf_note_flags(now->note) | (before->note ? rf_note_flags(before->note) : 0);
     if (rf_benign(now->addr, now->size) || (!rf_options.report_atomic_races && flags & RF_A_ATOMIC))
         return false;
     return !rf_options.ignore_noninstrumented_modules ||
-           (!rf_from_uninstrumented(now->note) && !rf_from_uninstrumented(before->note));
+           (!rf_from_uninstrumented(now->note) && !(before->note && rf_from_uninstrumented(before->note)));
 }
 
 void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before)
@@ -383,7 +383,7 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
     struct rf_self *self = rf_hot.self;
     struct rf_record record;
     struct rf_rec_access accesses[2];
-    unsigned now_flags = rf_note_flags(now->note), before_flags = rf_note_flags(before->note);
+    unsigned now_flags = rf_note_flags(now->note), before_flags = before->note ? rf_note_flags(before->note) : 0;
     if (!self || !rf_options.report_bugs || !rf_report_wanted(now, before))
         return;
     enum rf_kind kind = race_kind(now_flags, before_flags);
@@ -403,7 +403,8 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
     record.accesses = accesses;
     record.predicted = now->predicted;
     add_access(&record, now);
-    add_access(&record, before);
+    if (before->note) /* a detector that goes by locks alone may not know the other side */
+        add_access(&record, before);
     struct rf_block block;
     if (before_flags & RF_A_FREE && rf_heap_block(now->addr, &block) && block.freed) { /* all of the block was freed */
         accesses[1].addr = block.addr;

@@ -24,6 +24,7 @@ struct rf_report_side {
 
 /* Whether a race would be reported at all: some are not by options or annotations. */
 bool rf_report_wanted(const struct rf_report_side *now, const struct rf_report_side *before);
+/* before->note 0: the detector does not know the other side. */
 void rf_report_race(const struct rf_report_side *now, const struct rf_report_side *before);
 
 enum rf_mutex_bug {

@@ -346,8 +346,10 @@ void rf_record_say(const struct rf_record *record, int fd)
     };
     char name[24];
     struct rf_wire wire = { 0 };
-    rf_wire_add(&wire, "==================\nWARNING: redflag: %s (pid=%d)\n", titles[record->kind],
-                (int)RF_SYSCALL(SYS_getpid, 0));
+    rf_wire_add(&wire, "==================\nWARNING: redflag: %s%s (pid=%d)\n", record->predicted ? "predicted " : "",
+                titles[record->kind], (int)RF_SYSCALL(SYS_getpid, 0));
+    if (record->predicted)
+        rf_wire_add(&wire, "  Not known to have happened in this execution; it %s.\n", RF_PREDICTION);
     for (uint32_t i = 0; i < record->stack_count; i++)
         say_stack(&wire, &record->stacks[i]);
     for (uint32_t i = 0; i < record->access_count; i++) {

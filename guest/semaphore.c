@@ -40,6 +40,7 @@ static struct post *take_first(struct posts *posts)
 
 static void give_post(struct post *post)
 {
+    rf_tap_forget(post->key);
     rf_clock_give(&post->clock);
     rf_give(post, sizeof *post);
 }

@@ -105,6 +105,8 @@ static uint8_t *forgotten_at(uintptr_t addr)
 void rf_tap_forgotten(const struct rf_object *object)
 {
     __atomic_store_n(forgotten_at(object->addr), 1, __ATOMIC_RELAXED);
+    rf_tap_forget(object->key);
+    rf_tap_forget(object->own_key);
 }
 
 uint64_t rf_tap_key(struct rf_object *object)
@@ -116,7 +118,20 @@ uint64_t rf_tap_key(struct rf_object *object)
 
 void rf_tap_renew(struct rf_object *object)
 {
+    rf_tap_forget(object->key);
     object->key = rf_tap_new_key();
+}
+
+void rf_tap_signalled(const void *condition)
+{
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap->conditions)
+        rf_release((uintptr_t)condition, RF_O_COND);
+}
+
+void rf_tap_waited(const void *condition)
+{
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap->conditions)
+        rf_acquire((uintptr_t)condition, RF_O_COND);
 }
 
 void rf_tap_receive(struct rf_self *self, enum rf_tap_who who, struct rf_object *object, uint64_t key)

@@ -50,6 +50,8 @@ struct rf_tap {
     /* Where the hot hooks go straight, if the listener is alone; the thread is not known to be there, nor busy. `what` is
      * size << 56 | (op + 1) << 48. NULL: they go the long way. */
     void (*hook)(uintptr_t addr, uintptr_t pc, uint64_t what);
+    void (*forget)(uint64_t key); /* nobody is going to use it again; NULL: the listener does not want to know */
+    bool conditions; /* it takes no order from locks, and wants it from condition variables: from each signal to each wait after it */
 };
 
 extern const struct rf_tap *rf_tap RF_OURS;
@@ -79,6 +81,14 @@ uint64_t rf_tap_new_key(void);
 uint64_t rf_tap_key(struct rf_object *object); /* the object's */
 void rf_tap_renew(struct rf_object *object);   /* what it held is forgotten */
 void rf_tap_forgotten(const struct rf_object *object);
+static inline void rf_tap_forget(uint64_t key)
+{
+    if (__builtin_expect(rf_tap != NULL, 0) && key && rf_tap->forget)
+        rf_tap->forget(key);
+}
+/* A condition variable was signalled, or waited for. */
+void rf_tap_signalled(const void *condition);
+void rf_tap_waited(const void *condition);
 /* The object is locked. */
 static inline void rf_tap_lock(struct rf_self *self, enum rf_op op, struct rf_object *object, uintptr_t pc)
 {

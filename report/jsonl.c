@@ -163,6 +163,8 @@ void rf_write_jsonl(FILE *out, const struct rf_record *record, const struct rf_w
     rf_json_string(&json, "kind", rf_kinds[record->kind].id);
     rf_json_string(&json, "title", rf_kinds[record->kind].title);
     rf_json_string(&json, "certainty", record->predicted ? "predicted" : "certain");
+    if (record->predicted)
+        rf_json_string(&json, "prediction", RF_PREDICTION);
     rf_json_number(&json, "pid", (uint64_t)how->pid);
     rf_json_string(&json, "fingerprint", fingerprint);
     rf_json_string(&json, "suppression", rf_suppression_for(record, how->tsan, suppression));

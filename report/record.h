@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #define RF_WIRE_VERSION 1
+#define RF_PREDICTION "may happen under another schedule" /* what reports say of a prediction */
 
 enum rf_kind {
 #define RF_KIND(name, id, title, suppressed_by, rank, text) RF_K_##name,
@@ -117,7 +118,7 @@ struct rf_rec_name {
 
 struct rf_record {
     enum rf_kind kind;
-    bool predicted;
+    bool predicted; /* the two did not race in this execution, as far as the detector knows */
     int32_t signal;
     uint32_t more; /* of the same kind, not shown */
     struct rf_rec_location location;

@@ -158,11 +158,16 @@ static void message(struct rf_json *json, const struct rf_record *record, const 
     if (!out)
         return;
     rf_write_summary(out, record, how);
-    for (uint32_t i = 0; i < record->access_count; i++)
-        fprintf(out, "%s %s", i ? ";" : ".", access_name(record, &record->accesses[i], buffer));
+    for (uint32_t i = 0; i < record->access_count; i++) {
+        const struct rf_rec_access *access = &record->accesses[i];
+        fprintf(out, "%s %s", i ? ";" : ".", access_name(record, access, buffer));
+        for (uint32_t j = 0; j < access->held_count; j++)
+            fprintf(out, "%s%s M%u", j ? ", " : " (mutexes: ", access->held[j].read ? "read" : "write", access->held[j].lock);
+        fputs(access->held_count ? ")" : "", out);
+    }
     if (record->location.name)
         fprintf(out, "; of '%s'", record->location.name);
-    fputc('.', out);
+    fprintf(out, "%s%s.", record->predicted ? "; it " : "", record->predicted ? RF_PREDICTION : "");
     fclose(out);
     rf_json_open(json, "message", '{');
     rf_json_string(json, "text", text);
@@ -227,6 +232,8 @@ static void write_result(FILE *out, const struct rf_record *record, const struct
     rf_json_close(&json, '}');
     rf_json_open(&json, "properties", '{');
     rf_json_string(&json, "certainty", record->predicted ? "predicted" : "certain");
+    if (record->predicted)
+        rf_json_string(&json, "prediction", RF_PREDICTION);
     rf_json_number(&json, "pid", (uint64_t)how->pid);
     rf_json_close(&json, '}');
     rf_json_close(&json, '}');

@@ -352,6 +352,8 @@ void rf_write_text(FILE *out, const struct rf_record *record, const struct rf_wr
     fputs("==================\n", out);
     fprintf(out, "%sWARNING: %s: %s%s (pid=%d)%s\n", red(how), our_name(how),
             record->predicted && !how->tsan ? "predicted " : "", rf_kinds[record->kind].title, how->pid, plain(how));
+    if (record->predicted && !how->tsan)
+        fprintf(out, "  Not known to have happened in this execution; it %s.\n", RF_PREDICTION);
     circle(out, record, how);
     for (uint32_t i = 0; i < record->stack_count; i++) {
         if (i)

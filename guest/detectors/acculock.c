@@ -6,4 +6,5 @@
 #define WIDE 1
 #define REPEATS 1
 #define ORDERS 1
+#define CONDITIONS 1
 #include "guest/online.inc"

@@ -5,4 +5,5 @@
 #define C gen
 #define REPEATS 1
 #define ORDERS 1
+#define CONDITIONS 0
 #include "guest/online.inc"

@@ -5,4 +5,5 @@
 #define C ls
 #define REPEATS 1
 #define ORDERS 0
+#define CONDITIONS 0
 #include "guest/online.inc"

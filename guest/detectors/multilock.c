@@ -5,4 +5,5 @@
 #define C ml
 #define REPEATS 1
 #define ORDERS 1
+#define CONDITIONS 1
 #include "guest/online.inc"

@@ -5,4 +5,5 @@
 #define C mr
 #define REPEATS 0
 #define ORDERS 0
+#define CONDITIONS 0
 #include "guest/online.inc"

@@ -5,4 +5,5 @@
 #define C rt
 #define REPEATS 0
 #define ORDERS 0
+#define CONDITIONS 1
 #include "guest/online.inc"
