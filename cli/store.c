@@ -137,15 +137,17 @@ struct evidence {
 
 static enum rf_store_answer gather(struct rf_store *store, const json_t *race, struct evidence *evidence)
 {
+    /* A chase may have spelled the pair otherwise than the report does: what it confirmed tells. */
     static const char runs[] =
         "SELECT mode, count(*), coalesce(avg(rate), 1),"
         " sum(CASE WHEN id IN (SELECT run FROM sightings WHERE fingerprint = $1) THEN 1 ELSE 0 END) FROM runs"
-        " WHERE mode <> 'chase' OR (first = $2 AND second = $3) OR (first = $3 AND second = $2) GROUP BY mode";
-    const char *values[] = { column(race, 0), column(race, 5), column(race, 6) };
+        " WHERE mode <> 'chase' OR EXISTS (SELECT 1 FROM pairs p WHERE p.race = $1 AND p.first = runs.first AND p.second = runs.second)"
+        " GROUP BY mode";
+    const char *values[] = { column(race, 0) };
     json_t *rows, *row;
     size_t i;
     memset(evidence, 0, sizeof *evidence);
-    enum rf_store_answer answer = rf_store_ask(store, runs, 3, values, &rows);
+    enum rf_store_answer answer = rf_store_ask(store, runs, 1, values, &rows);
     json_array_foreach(rows, i, row)
     {
         uint64_t all = (uint64_t)number(row, 1), hits = (uint64_t)number(row, 3);
@@ -165,16 +167,19 @@ static enum rf_store_answer gather(struct rf_store *store, const json_t *race, s
     return answer;
 }
 
-/* doc/fleet.md, "How sure". The share of runs in which it occurs is given, or what full runs have seen of it. */
+/* doc/fleet.md, "How sure". The share of runs in which it occurs is given, or what full runs have seen of it; if there were none, what
+ * each mode has found of it is all that is known. */
 static double sureness(const struct evidence *evidence, double given)
 {
+    double chased = rf_chance_share(evidence->chased_hits, evidence->chased).middle;
+    double sampled = rf_chance_share(evidence->sampled_hits, evidence->sampled).middle;
     double occurs = given >= 0 ? given : rf_chance_share(evidence->full_hits, evidence->full).middle;
-    double collides =
-        evidence->chased && occurs > 0 ? fmin(1, (double)evidence->chased_hits / (double)evidence->chased / occurs) : 0;
-    double missed = (1 - rf_chance_found(occurs, 1, evidence->full)) *
-                    (1 - rf_chance_found(occurs, evidence->rate, evidence->sampled)) *
-                    (1 - rf_chance_found(occurs, collides, evidence->chased));
-    return 1 - missed;
+    if (given >= 0 || evidence->full) {
+        chased = occurs > 0 ? fmin(occurs, chased) : 0;
+        sampled = occurs * evidence->rate;
+    }
+    return 1 - (1 - rf_chance_found(occurs, 1, evidence->full)) * (1 - rf_chance_found(sampled, 1, evidence->sampled)) *
+                   (1 - rf_chance_found(chased, 1, evidence->chased));
 }
 
 static int races(struct rf_store *store, const struct options *options)

@@ -186,11 +186,13 @@ static enum rf_sql_answer lease_one(struct rf_sql *sql, void *context)
     enum rf_sql_answer answer =
         RF_SQL(sql, "SELECT first, second, runs FROM pairs WHERE leased_by = $1 AND leased_until > @now", take_pair, lease,
                lease->run);
-    if (answer != RF_SQL_OK || lease->found)
+    if (answer == RF_SQL_OK && lease->found)
+        return RF_SQL(sql, "UPDATE pairs SET leased_until = @now + $2 WHERE leased_by = $1", NULL, NULL, lease->run, lease->seconds);
+    if (answer != RF_SQL_OK)
         return answer;
     return RF_SQL(sql,
                   "UPDATE pairs SET leased_by = $1, leased_until = @now + $2 WHERE id = (SELECT id FROM pairs"
-                  " WHERE race IS NULL AND leased_until <= @now AND ($3 = '' OR build = $3)"
+                  " WHERE race IS NULL AND leased_until <= @now AND ($3 = '' OR build = $3 OR build = '')"
                   " ORDER BY priority DESC, runs, id LIMIT 1 @skip) RETURNING first, second, runs",
                   take_pair, lease, lease->run, lease->seconds, lease->build);
 }

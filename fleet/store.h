@@ -39,7 +39,8 @@ const char *rf_store_error(const struct rf_store *store);
 uint32_t rf_store_version(void);
 
 /* The next pair for a run: unconfirmed, of this build if it is not NULL, the highest priority first, then the one that fewest runs have
- * looked at. The run's id is new for each lease; asking again with the same one answers the same. */
+ * looked at. Pairs whose sites have names without a build, as FILE:LINE, are of any. The run's id is new for each lease; asking again
+ * with the same one answers the same, and begins the lease anew. */
 enum rf_store_answer rf_store_lease(struct rf_store *store, const char *run, const char *build, double seconds,
                                     struct rf_leased *pair);
 /* The run will not look at it after all. */

@@ -1,0 +1,417 @@
+/* redflag watch: one command for production. It asks the store what to look for, runs the program in that mode, within one budget, and
+ * brings back what was found.
+ *
+ * 1. The program comes first: whatever goes wrong with the store, it runs, with its own arguments, streams, signals and exit status.
+ *    Races do not change its status.
+ * 2. What was found goes to the store; if that is out of reach, to the spool, which a later watch or `redflag store merge` brings in.
+ * 3. A lease is renewed for as long as the program runs. A watch that is killed gives its pair back when the lease ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/program.h"
+#include "cli/program_sites.h"
+#include "fleet/spool.h"
+#include "fleet/store.h"
+#include "trace/grow.h"
+
+#define WHO "redflag watch"
+#define TRIES 16 /* pairs that are leased in search of one that this program has */
+
+static const char usage[] =
+    "usage: redflag watch [OPTION...] [--] PROGRAM [ARGUMENT...]\n\n"
+    "Runs a program of production and looks for races as the store says, within one budget: the next pair of sites is chased\n"
+    "(redflag chase), or, if there is none and a rate is given, PACER samples (redflag run -d pacer). What is found goes to the\n"
+    "store. The program's own exit status is not changed.\n\n"
+    "  -s, --store WHERE        as for `redflag store`\n"
+    "      --modes LIST         which, in the order of preference: chase, caper, pacer, none (chase,caper,pacer,none)\n"
+    "      --max-overhead P%    of chase: threads wait for no more than this part of the time (5%)\n"
+    "      --delay T            of chase: how long one waits (10ms)\n"
+    "      --rate R             of pacer: the part of the time that is sampled (0.01 is 1%); without it, pacer is not used\n"
+    "      --lease SECONDS      after which a watch that was killed loses its pair (600)\n"
+    "      --patience SECONDS   how long a store that is out of reach is tried for, before and after (1)\n"
+    "  -q, --quiet              do not say what was looked for\n"
+    "  -h, --help               this text\n\n"
+    "Exit status: that of the program, 128 and the signal's number if one ended it; 2 bad usage.";
+
+enum { MODES = 256, OVERHEAD, DELAY, RATE, LEASE, PATIENCE };
+
+static const struct option long_options[] = {
+    { "store", required_argument, NULL, 's' },
+    { "modes", required_argument, NULL, MODES },
+    { "max-overhead", required_argument, NULL, OVERHEAD },
+    { "delay", required_argument, NULL, DELAY },
+    { "rate", required_argument, NULL, RATE },
+    { "lease", required_argument, NULL, LEASE },
+    { "patience", required_argument, NULL, PATIENCE },
+    { "quiet", no_argument, NULL, 'q' },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+enum mode { CHASE, CAPER, PACER, NONE, MODE_COUNT };
+static const char *const mode_names[] = { "chase", "caper", "pacer", "none" };
+
+struct watch {
+    const char *where, *overhead, *delay, *rate;
+    enum mode modes[MODE_COUNT];
+    unsigned mode_count;
+    double lease, patience;
+    bool quiet, instrumented;
+    char **program;
+
+    char *place, *spool;
+    struct rf_store *store; /* NULL: out of reach */
+    char run[80], pair_run[96], host[64], build[65], reports[4096];
+    enum mode mode;
+    struct rf_leased pair;
+};
+
+static int wrong(const char *what, const char *value)
+{
+    fprintf(stderr, WHO ": %s '%s'; try '" WHO " --help'\n", what, value);
+    return RF_EXIT_USAGE;
+}
+
+/* ---- the store ---- */
+
+static void open_store(struct watch *watch)
+{
+    enum rf_store_answer answer;
+    struct rf_spooled count;
+    char error[512];
+    watch->store = rf_store_open(watch->place, watch->patience, &answer, error);
+    if (!watch->store && !watch->quiet)
+        fprintf(stderr, WHO ": %s; what is found is kept in %s\n", error, watch->spool);
+    if (watch->store && rf_spool_merge(watch->store, watch->spool, false, &count, error) != RF_STORE_DONE && !watch->quiet)
+        fprintf(stderr, WHO ": the spool stays: %s\n", error);
+}
+
+static bool has_sites(const struct rf_site_list *sites, const struct rf_leased *pair)
+{
+    return rf_site_list_find(sites, pair->first, NULL, 0) && rf_site_list_find(sites, pair->second, NULL, 0);
+}
+
+/* A pair that this program has; a store of several programs has others, which are given back afterwards. */
+static bool lease_pair(struct watch *watch, const struct rf_site_list *sites)
+{
+    char names[TRIES][sizeof watch->pair_run];
+    unsigned tries = 0;
+    bool found = false;
+    while (watch->store && !found && tries < TRIES) {
+        snprintf(names[tries], sizeof names[tries], "%s%s%.0u", watch->run, tries ? "." : "", tries);
+        if (rf_store_lease(watch->store, names[tries], watch->build, watch->lease, &watch->pair) != RF_STORE_DONE)
+            break;
+        found = has_sites(sites, &watch->pair);
+        tries++;
+    }
+    if (found)
+        memcpy(watch->pair_run, names[tries - 1], sizeof watch->pair_run);
+    for (unsigned i = 0; i + found < tries; i++)
+        rf_store_give_back(watch->store, names[i]);
+    return found;
+}
+
+static void choose(struct watch *watch)
+{
+    struct rf_site_list sites = { .modules = NULL };
+    char path[PATH_MAX];
+    bool listed = false;
+    struct rf_places places;
+    struct rf_program program;
+    char reason[2 * PATH_MAX];
+    watch->mode = NONE;
+    if (rf_program_find(watch->program[0], path, sizeof path) && rf_cli_places(&places, NULL)) {
+        rf_program_read(&program, path);
+        watch->instrumented = rf_program_watchable(&program, path, &places, reason, sizeof reason);
+    }
+    if (watch->instrumented) {
+        int errors = dup(2),
+            nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC); /* what is wrong with it shows when it is run */
+        dup2(nowhere, 2);
+        listed = rf_program_sites(&sites, path, true, WHO);
+        dup2(errors, 2);
+        close(errors);
+        close(nowhere);
+    }
+    if (listed && sites.count)
+        snprintf(watch->build, sizeof watch->build, "%s", sites.modules[0]->build_id);
+    for (unsigned i = 0; i < watch->mode_count && watch->mode == NONE; i++) {
+        enum mode mode = watch->modes[i];
+        if (mode == NONE || !watch->instrumented)
+            break;
+        if ((mode == CHASE && listed && lease_pair(watch, &sites)) || (mode == PACER && watch->rate))
+            watch->mode = mode;
+    }
+    rf_site_list_free(&sites);
+}
+
+static void deliver(struct watch *watch, json_t *result)
+{
+    char error[512] = "";
+    enum rf_store_answer answer = watch->store ? rf_store_apply(watch->store, result) : RF_STORE_OUT_OF_REACH;
+    if (answer == RF_STORE_DONE)
+        return;
+    char *line = json_dumps(result, JSON_COMPACT);
+    if (!line || !rf_spool_add(watch->spool, line, error))
+        fprintf(stderr, WHO ": what was found is lost: the store is out of reach, and %s\n", line ? error : "out of memory");
+    free(line);
+}
+
+/* ---- the program ---- */
+
+static volatile sig_atomic_t child_number;
+
+static void pass_on(int number)
+{
+    if (child_number > 0)
+        kill(child_number, number);
+}
+
+/* `redflag chase` and `redflag run` become the program. One that is not instrumented is run as it is. */
+static int become(const struct watch *watch)
+{
+    if (!watch->instrumented) {
+        execvp(watch->program[0], watch->program);
+        fprintf(stderr, WHO ": %s: %s\n", watch->program[0], strerror(errno));
+        return errno == ENOENT ? 127 : 126;
+    }
+    const char *argv[32];
+    char pair[600];
+    int count = 0;
+    argv[count++] = watch->mode == PACER ? "run" : "chase";
+    argv[count++] = "--format=jsonl";
+    argv[count++] = "--output";
+    argv[count++] = watch->reports;
+    argv[count++] = "--exitcode=0";
+    if (watch->mode == CHASE) {
+        snprintf(pair, sizeof pair, "%s,%s", watch->pair.first, watch->pair.second);
+        argv[count++] = "--pair";
+        argv[count++] = pair;
+        argv[count++] = "--max-overhead";
+        argv[count++] = watch->overhead;
+        argv[count++] = "--delay";
+        argv[count++] = watch->delay;
+    } else if (watch->mode == PACER) {
+        argv[count++] = "--detector=pacer";
+        argv[count++] = "--rate";
+        argv[count++] = watch->rate;
+    } else {
+        argv[count++] = "--no-pair";
+    }
+    argv[count++] = "--";
+    size_t all = (size_t)count;
+    char **words = rf_zeroed(all + 1, sizeof *words);
+    memcpy(words, argv, all * sizeof *words);
+    for (char **word = watch->program; *word; word++) {
+        words = rf_resize(words, (all + 2) * sizeof *words);
+        words[all++] = *word;
+        words[all] = NULL;
+    }
+    return watch->mode == PACER ? rf_cli_run((int)all, words) : rf_cli_chase((int)all, words);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Invariant 3. */
+static int wait_for(const struct watch *watch, pid_t child)
+{
+    int status = 0;
+    struct rf_leased same;
+    sigset_t ended;
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    struct timespec third = { (time_t)(watch->lease / 3) + 1, 0 };
+    while (waitpid(child, &status, WNOHANG) != child)
+        if (sigtimedwait(&ended, NULL, &third) < 0 && errno == EAGAIN && watch->mode == CHASE && watch->store)
+            rf_store_lease(watch->store, watch->pair_run, watch->build, watch->lease, &same);
+    return status;
+}
+
+static json_t *found_reports(const struct watch *watch)
+{
+    json_t *reports = json_array();
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    FILE *file = fopen(watch->reports, "re");
+    while (file && (length = getline(&line, &capacity, file)) > 0) {
+        json_t *report = json_loadb(line, (size_t)length, 0, NULL);
+        if (json_object_get(report, "fingerprint"))
+            json_array_append(reports, report);
+        json_decref(report);
+    }
+    if (file)
+        fclose(file);
+    free(line);
+    unlink(watch->reports);
+    return reports;
+}
+
+static void say(const struct watch *watch, size_t races)
+{
+    if (watch->quiet)
+        return;
+    if (watch->mode == CHASE)
+        fprintf(stderr, WHO ": chased %s and %s: %s\n", watch->pair.first, watch->pair.second,
+                races ? "they race" : "nothing seen");
+    else if (watch->mode == PACER)
+        fprintf(stderr, WHO ": sampled at %s: %zu reports\n", watch->rate, races);
+    else
+        fputs(WHO ": there was nothing to look for\n", stderr);
+}
+
+static int run(struct watch *watch)
+{
+    sigset_t ended, before;
+    const char *directory = getenv("TMPDIR");
+    snprintf(watch->reports, sizeof watch->reports, "%.4000s/redflag-watch-XXXXXX",
+             directory && *directory ? directory : "/tmp");
+    int fd = mkstemp(watch->reports);
+    if (fd < 0) {
+        fprintf(stderr, WHO ": %s: %s\n", watch->reports, strerror(errno));
+        return RF_EXIT_USAGE;
+    }
+    close(fd);
+    sigemptyset(&ended);
+    sigaddset(&ended, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &ended, &before);
+    double began = now();
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        _exit(become(watch));
+    }
+    if (child < 0) {
+        fprintf(stderr, WHO ": cannot start a process: %s\n", strerror(errno));
+        return RF_EXIT_USAGE;
+    }
+    child_number = child;
+    signal(SIGINT, SIG_IGN); /* the terminal sends them to the program too */
+    signal(SIGQUIT, SIG_IGN);
+    signal(SIGTERM, pass_on);
+    signal(SIGHUP, pass_on);
+    int status = wait_for(watch, child);
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    json_t *reports = found_reports(watch);
+    size_t races = json_array_size(reports);
+    json_t *result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:i, s:o}", "redflag", "run", "id",
+                               watch->mode == CHASE ? watch->pair_run : watch->run, "mode", mode_names[watch->mode], "host",
+                               watch->host, "build", watch->build, "started", (json_int_t)began, "seconds", now() - began,
+                               "status", code, "reports", reports);
+    if (watch->mode == CHASE)
+        json_object_set_new(result, "pair", json_pack("[s, s]", watch->pair.first, watch->pair.second));
+    if (watch->mode == PACER)
+        json_object_set_new(result, "rate", json_real(strtod(watch->rate, NULL)));
+    deliver(watch, result);
+    json_decref(result);
+    say(watch, races);
+    return code;
+}
+
+/* ---- options ---- */
+
+static bool take_modes(struct watch *watch, const char *text)
+{
+    watch->mode_count = 0;
+    while (*text) {
+        size_t length = strcspn(text, ",");
+        unsigned mode = 0;
+        while (mode < MODE_COUNT && (strlen(mode_names[mode]) != length || strncmp(mode_names[mode], text, length) != 0))
+            mode++;
+        if (mode == MODE_COUNT || watch->mode_count == MODE_COUNT)
+            return false;
+        watch->modes[watch->mode_count++] = (enum mode)mode;
+        text += length + (text[length] == ',');
+    }
+    return watch->mode_count > 0;
+}
+
+static bool number(const char *text, double least, double most, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && !*end && *value >= least && *value <= most;
+}
+
+int rf_cli_watch(int argc, char **argv)
+{
+    struct watch watch = { .overhead = "5%", .delay = "10ms", .lease = 600, .patience = 1 };
+    uint64_t random = 0;
+    double rate;
+    take_modes(&watch, "chase,caper,pacer,none");
+    for (int option; (option = getopt_long(argc, argv, "+s:qh", long_options, NULL)) != -1;) {
+        switch (option) {
+        case 's':
+            watch.where = optarg;
+            break;
+        case 'q':
+            watch.quiet = true;
+            break;
+        case OVERHEAD:
+            watch.overhead = optarg;
+            break;
+        case DELAY:
+            watch.delay = optarg;
+            break;
+        case RATE:
+            watch.rate = optarg;
+            if (!number(optarg, 0, 1, &rate))
+                return wrong("not a rate from 0 to 1:", optarg);
+            break;
+        case MODES:
+            if (!take_modes(&watch, optarg))
+                return wrong("not a list of chase, caper, pacer, none:", optarg);
+            break;
+        case LEASE:
+            if (!number(optarg, 3, 1e8, &watch.lease))
+                return wrong("not a number of seconds, 3 or more:", optarg);
+            break;
+        case PATIENCE:
+            if (!number(optarg, 0, 1e6, &watch.patience))
+                return wrong("not a number of seconds:", optarg);
+            break;
+        case 'h':
+            puts(usage);
+            return RF_EXIT_OK;
+        default:
+            return RF_EXIT_USAGE;
+        }
+    }
+    if (optind == argc) {
+        fputs(WHO ": no program; try '" WHO " --help'\n", stderr);
+        return RF_EXIT_USAGE;
+    }
+    watch.program = argv + optind;
+    if (gethostname(watch.host, sizeof watch.host - 1) != 0)
+        strcpy(watch.host, "?");
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        random = (uint64_t)(now() * 1e6);
+    snprintf(watch.run, sizeof watch.run, "%.40s-%d-%016" PRIx64, watch.host, (int)getpid(), random);
+    watch.place = rf_store_place(watch.where);
+    watch.spool = rf_spool_place();
+    open_store(&watch);
+    choose(&watch);
+    int status = run(&watch);
+    rf_store_close(watch.store);
+    free(watch.place);
+    free(watch.spool);
+    return status;
+}

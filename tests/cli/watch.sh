@@ -1,0 +1,105 @@
+#!/bin/sh
+# redflag watch: pairs from the store are chased, one a run, until the race is found; the program's status and output stay its own; a store
+# that is out of reach costs nothing but a line, and what was found arrives later.
+set -eu
+redflag=${REDFLAG:?}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+export REDFLAG_SPOOL="$dir/spool.jsonl" REDFLAG_STORE="$dir/store.db"
+unset REDFLAG_OPTIONS TSAN_OPTIONS
+fail() {
+    echo "watch.sh: $*" >&2
+    exit 1
+}
+cat >app.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int racy, safe;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *unused)
+{
+    for (int i = 0; i < 400; i++) {
+        racy++; /* RACY */
+        pthread_mutex_lock(&lock);
+        safe++; /* SAFE */
+        pthread_mutex_unlock(&lock);
+        usleep(500);
+    }
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[2];
+    pthread_create(&t[0], 0, work, 0);
+    pthread_create(&t[1], 0, work, 0);
+    pthread_join(t[0], 0);
+    pthread_join(t[1], 0);
+    puts(argc > 1 ? argv[1] : "-");
+    return argc > 2 ? atoi(argv[2]) : 7;
+}
+C
+"$redflag" cc -g -pthread app.c -o app
+racy=app.c:$(grep -n RACY app.c | cut -d: -f1) safe=app.c:$(grep -n SAFE app.c | cut -d: -f1)
+
+# watch EXPECTED-STATUS ARGUMENT...
+watch() {
+    want=$1 status=0
+    shift
+    "$redflag" watch "$@" >out 2>err || status=$?
+    [ "$status" -eq "$want" ] || fail "exit $status instead of $want: $(cat err)"
+}
+
+# Nothing to look for: the program runs as it is.
+watch 7 -- ./app
+[ "$(cat out)" = - ] || fail "$(cat out)"
+grep -qx 'redflag watch: there was nothing to look for' err || fail "$(cat err)"
+
+# The pair of a program that this is not is given back.
+printf '%s %s\nother.c:1 other.c:2 9\n%s %s 5\n' "$safe" "$safe" "$racy" "$racy" >pairs.txt
+"$redflag" store import pairs.txt
+tries=0
+while [ "$("$redflag" store -f json status | grep -c '"pairs_confirmed": 1')" -eq 0 ]; do
+    tries=$((tries + 1))
+    [ "$tries" -le 30 ] || fail "30 runs have not found the race"
+    watch 3 --max-overhead 30% -- ./app word 3
+    [ "$(cat out)" = word ] || fail "$(cat out)"
+    grep -q "^redflag watch: chased $racy and $racy: " err || fail "$(cat err)"
+done
+"$redflag" store races >races.txt
+grep -q "in work$" races.txt || fail "$(cat races.txt)"
+grep -q "found by 1 of $tries runs that chased it" races.txt || fail "$(cat races.txt)"
+# Confirmed, it is not looked for any more; the other one is, and a lock protects it.
+watch 7 -q --max-overhead 30% -- ./app
+[ -s err ] && fail "-q: $(cat err)"
+"$redflag" store pairs | grep -q "^$safe  $safe .* 1 runs, nothing seen" || fail "$("$redflag" store pairs)"
+"$redflag" store -f json status | grep -q '"pairs_leased": 0' || fail "a lease stayed"
+
+# The store is out of reach: the program runs, and what is known of the run comes later.
+mkdir gone
+before=$("$redflag" store -f json status | sed -n 's/.*"runs": \([0-9]*\).*/\1/p')
+watch 5 --patience 0 -s "$dir/gone" -- ./app late 5
+[ "$(cat out)" = late ] || fail "$(cat out)"
+[ -s "$REDFLAG_SPOOL" ] || fail "nothing was spooled"
+watch 7 -q -- ./app
+[ -s "$REDFLAG_SPOOL" ] && fail "the spool stayed"
+after=$("$redflag" store -f json status | sed -n 's/.*"runs": \([0-9]*\).*/\1/p')
+[ "$after" -eq $((before + 2)) ] || fail "$before, then $after runs"
+
+# A program that is not instrumented runs, too; signals reach it.
+"$redflag" watch -q -- sh -c 'trap "exit 9" TERM; echo ready >ready; while :; do sleep 0.1; done' &
+number=$!
+while [ ! -e ready ]; do sleep 0.1; done
+kill -TERM "$number"
+status=0
+wait "$number" || status=$?
+[ "$status" -eq 9 ] || fail "a signal: exit $status"
+
+for bad in "" "--modes x ./app" "--rate 2 ./app" "--lease 1 ./app" "--unknown ./app"; do
+    status=0
+    # shellcheck disable=SC2086
+    "$redflag" watch $bad >out 2>err || status=$?
+    [ "$status" -eq 2 ] || fail "'$bad': exit $status"
+done
