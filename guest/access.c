@@ -229,7 +229,7 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
             goto next;
         word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
         done = 1;
-        if (rf_policy_no_hot || !rf_word_repeats(self, place, word, mask, flags)) {
+        if (rf_policy_no_hot || !rf_word_repeats(place, word, mask, flags)) {
             if (!step->now)
                 step->now = rf_moment_now(self, pc, flags, size);
             if (step->now) {
@@ -314,6 +314,12 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         tell_race(self, addr, size, flags, pc, &race);
     if (__builtin_expect(self->wants_sweep, 0))
         rf_sweep(self);
+}
+
+bool rf_access_step(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
+{
+    struct rf_step step = { .self = self, .flags = flags };
+    return step_all(&step, addr, size, pc, race);
 }
 
 void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
@@ -413,7 +419,7 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
     bool set = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT && !(step->flags & RF_A_WRITE);
     if (!(set && repeats_in_set(place, word, mask)) && !repeats_in_record(place, word, mask, step->flags) &&
         !joins(step, place, word, mask, pc, size) &&
-        !(rf_word_has_units(word) && rf_word_repeats(step->self, place, word, mask, step->flags))) {
+        !(rf_word_has_units(word) && rf_word_repeats(place, word, mask, step->flags))) {
         step->now = rf_moment_now(step->self, pc, step->flags, size);
         if (__builtin_expect(!step->now, 0))
             return;

@@ -31,6 +31,10 @@ bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, uns
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags); /* the same for sizes up to 8 */
 /* A range that is accessed in pieces: if all of it together would race and races are refused, that is done now, before the first. */
 void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+/* The same for a thread that is busy: what it races with is told, and left to the caller. guest/verdict.h */
+struct rf_self;
+struct rf_found;
+bool rf_access_step(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race);
 static inline void rf_range_read(const void *addr, size_t size, uintptr_t pc)
 {
     rf_access((uintptr_t)addr, size, 0, pc);

@@ -29,7 +29,8 @@
  * 5. The operation is an access, too. If it reads a value that was published, then what came before the publication, be it a plain
  *    initialisation of the location itself, happens before the operation: so the check comes after the acquire. If it publishes, its
  *    history must be written before others can receive the clock: so the check comes before. An update that does both is checked
- *    before, and a race that shows up is kept until the acquire has been done (rf_atomic_defer).
+ *    in between, with the object locked, and what it races with is told when that is over. Where races are refused (guest/refusal.h),
+ *    it is checked before, and a race that shows up is kept until the acquire has been done (rf_atomic_defer).
  * 6. A compare-and-swap that fails is a read of its failure order, for clocks and for the check.
  */
 #include "guest/atomics.h"
@@ -39,9 +40,12 @@
 #include "guest/memory.h"
 #include "guest/online.h"
 #include "guest/options.h"
+#include "guest/policy.h"
 #include "guest/report.h"
+#include "guest/sweep.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/verdict.h"
 
 #define OWN_PART_APART 1u /* rf_object.extra of an atomic */
 #define DEFERRED 4u
@@ -51,7 +55,8 @@ struct fences {
     struct rf_clock released; /* F; empty: no release fence yet */
     struct rf_clock pending;  /* P */
     uint64_t key;             /* between the thread and its companions (guest/tap.h) */
-    bool deferring;
+    bool deferring, within_races;
+    struct rf_found found; /* if within_races: what a check within the operation found */
     unsigned deferred;
     struct {
         struct rf_report_side now, before;
@@ -214,10 +219,21 @@ static void publish_fenced(struct rf_atomic *op)
     join(&sync->released, clock);
 }
 
+/* The object is locked, and so the thread busy. */
+static void check_within(struct rf_atomic *op, unsigned flags)
+{
+    struct fences *fences = fences_of(op->self);
+    if (__builtin_expect(rf_access_step(op->self, op->addr, op->size, flags, op->pc, &fences->found), 0))
+        fences->within_races = true;
+    op->within = false;
+}
+
 void rf_atomic_read(struct rf_atomic *op, bool acquires)
 {
     receive(op, acquires);
     tell_access(op, false);
+    if (op->within)
+        check_within(op, RF_A_ATOMIC);
     rf_atomic_close(op);
 }
 
@@ -279,6 +295,8 @@ void rf_atomic_updated(struct rf_atomic *op)
 {
     receive(op, op->acquires);
     tell_access(op, true);
+    if (op->within)
+        check_within(op, RF_A_ATOMIC | RF_A_WRITE);
     if (op->releases) {
         keep_own_part(op, &op->self->thread.clock);
         rf_object_release(op->self, op->object);
@@ -289,11 +307,19 @@ void rf_atomic_updated(struct rf_atomic *op)
     rf_atomic_close(op);
 }
 
+static bool is_ignored(const struct rf_self *self, bool writes)
+{
+    return writes ? self->ignore_writes : self->ignore_reads;
+}
+
 void rf_atomic_check(struct rf_atomic *op, bool writes)
 {
     unsigned flags = RF_A_ATOMIC | (writes ? RF_A_WRITE : 0);
     bool may_defer = (op->publishes || (rf_refuses && writes)) && op->acquires && !op->silent;
     struct fences *fences = may_defer ? fences_of(op->self) : NULL;
+    op->within = may_defer && !rf_tap && !rf_refuses && rf_policy == RF_POLICY_CAS && !is_ignored(op->self, writes);
+    if (op->within)
+        return;
     if (rf_tap && may_defer && op->publishes) /* told between what it receives and what it publishes: tell_access() */
         return;
     if (may_defer)
@@ -355,7 +381,16 @@ void rf_atomic_settle(struct rf_atomic *op)
 {
     struct fences *fences = op->self->atomics;
     rf_online_flush(op->self);
-    if (__builtin_expect(!fences || !fences->deferred, 1))
+    if (__builtin_expect(op->self->wants_sweep, 0))
+        rf_sweep(op->self);
+    if (__builtin_expect(!fences, 0))
+        return;
+    if (__builtin_expect(fences->within_races, 0)) {
+        struct rf_found found = fences->found; /* a report may call the user, who may come here */
+        fences->within_races = false;
+        rf_race_found(op->self, &found);
+    }
+    if (__builtin_expect(!fences->deferred, 1))
         return;
     unsigned count = fences->deferred;
     fences->deferred = 0; /* a report may call the user, who may come here */

@@ -17,6 +17,7 @@ struct rf_atomic {
     bool acquires, releases;
     bool publishes; /* it releases, or hands on what a release fence before it has released */
     bool silent;    /* orders nothing: the thread ignores synchronisation */
+    bool within;    /* it is checked between what it receives and what it publishes */
 };
 
 /* The thread for which there is something to do; NULL: only the operation itself is. */
@@ -38,7 +39,8 @@ void rf_atomic_written(struct rf_atomic *op);
 void rf_atomic_updated(struct rf_atomic *op);
 void rf_atomic_close(struct rf_atomic *op); /* nothing was done */
 
-/* The check of the operation as an access: before it if it publishes, after it otherwise (guest/atomics.c, 5). */
+/* The check of the operation as an access: before it if it publishes, within it if it also receives, after it otherwise
+ * (guest/atomics.c, 5). */
 void rf_atomic_check(struct rf_atomic *op, bool writes);
 void rf_atomic_settle(struct rf_atomic *op);
 /* Just before an operation that writes, with the object locked if there is one: whether it races is decided now, if such are refused

@@ -107,7 +107,18 @@ static void remove_slice(struct rf_slices *slices, unsigned index)
     slices->list[index] = slices->list[--slices->count];
 }
 
-/* The moment joins the slice; those that it replaces leave (invariant 2). */
+/* Moments of an atomic set leave that the new one replaces (invariant 2). */
+static void remove_replaced(uint32_t set, const struct rf_step *step)
+{
+    bool writes = step->flags & RF_A_WRITE;
+    for (uint32_t i = rf_readers_at(set)->count; i-- > 0;) {
+        uint32_t old = rf_readers_list(rf_readers_at(set))[i];
+        if (rf_step_ordered(step, old) && (writes || !conflicts(old, 0)))
+            rf_readers_remove(set, i);
+    }
+}
+
+/* The moment joins the slice; those that it replaces leave. */
 static void put_atomic(struct rf_slice *slice, struct rf_step *step)
 {
     uint32_t r = rf_slice_r(slice);
@@ -123,13 +134,8 @@ static void put_atomic(struct rf_slice *slice, struct rf_step *step)
         slice->cell.word = RF_IS_SET | set;
         return;
     }
-    uint32_t set = r & ~RF_IS_SET;
-    for (uint32_t i = rf_readers_at(set)->count; i-- > 0;) {
-        uint32_t old = rf_readers_list(rf_readers_at(set))[i];
-        if (rf_step_ordered(step, old) && (writes || !conflicts(old, 0)))
-            rf_readers_remove(set, i);
-    }
-    rf_readers_add(set, step->now);
+    remove_replaced(r & ~RF_IS_SET, step);
+    rf_readers_add(r & ~RF_IS_SET, step->now);
 }
 
 /* A plain slice, against an access of either kind. */
@@ -421,8 +427,8 @@ static bool plain_quick(uint64_t word, unsigned mask, const struct rf_step *step
     return true;
 }
 
-/* An atomic access that takes the place of the last one to the same bytes, with all else ordered: the record has a new moment, nothing
- * more. */
+/* An atomic access to the same bytes as the last ones, with all that it conflicts with ordered: it takes the place of those before it, or
+ * joins them. */
 static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
 {
     *next = word;
@@ -430,21 +436,33 @@ static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *ste
     bool writes = step->flags & RF_A_WRITE;
     for (unsigned i = 0; i < RF_WORD_M(word); i++) {
         uint64_t slice = record[i];
-        uint32_t y = RF_WORD_Y(slice);
         if (!(RF_WORD_M(slice) & mask))
             continue;
         if (slice & RF_WRITES_BIT) {
-            if (RF_WORD_M(slice) != mask || (slice & RF_ODD_BIT) || !rf_step_ordered(step, y) || (!writes && conflicts(y, 0)))
+            if (RF_WORD_M(slice) != mask)
                 return false;
             mine = &record[i];
         } else if (!rf_step_ordered(step, RF_WORD_X(slice)) ||
-                   (writes && ((slice & RF_ODD_BIT) || !rf_step_ordered(step, y)))) {
+                   (writes && ((slice & RF_ODD_BIT) || !rf_step_ordered(step, RF_WORD_Y(slice))))) {
             return false;
         }
     }
     if (!mine)
         return false;
-    __atomic_store_n(mine, RF_WORD(mask, step->now, 0) | RF_WRITES_BIT, __ATOMIC_RELAXED);
+    uint32_t y = RF_WORD_Y(*mine), set = y;
+    bool alone = !(*mine & RF_ODD_BIT) && rf_step_ordered(step, y) && (writes || !conflicts(y, 0));
+    if (!alone && !(*mine & RF_ODD_BIT)) {
+        set = rf_readers_new(step->stripe);
+        rf_readers_add(set, y);
+    } else if (!alone) {
+        remove_replaced(set, step);
+        alone = !rf_readers_at(set)->count;
+        if (alone)
+            rf_readers_end(step->stripe, set);
+    }
+    if (!alone)
+        rf_readers_add(set, step->now);
+    __atomic_store_n(mine, RF_WORD(mask, alone ? step->now : set, 0) | (alone ? 0 : RF_ODD_BIT) | RF_WRITES_BIT, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -455,8 +473,15 @@ bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, u
     return plain_quick(word, mask, step, next);
 }
 
+/* A moment of the calling thread's present epoch. Those that lie in another block than its newest are taken for old, which costs a step
+ * and is never wrong. */
+static inline bool is_of_epoch(uint32_t moment)
+{
+    return moment - rf_hot.first < rf_hot.span;
+}
+
 /* A moment of the present epoch in a set; see guest/units.h, 2. */
-static bool set_has_now(struct rf_self *self, uint32_t set, bool must_write)
+static bool set_has_now(uint32_t set, bool must_write)
 {
     struct rf_readers *readers = rf_readers_at(set);
     uint32_t count = __atomic_load_n(&readers->count, __ATOMIC_ACQUIRE), room = RF_FEW;
@@ -472,29 +497,28 @@ static bool set_has_now(struct rf_self *self, uint32_t set, bool must_write)
         count = room;
     for (uint32_t i = 0; i < count && i < RF_MANY_LIMIT; i++) {
         uint32_t moment = __atomic_load_n(&list[i], __ATOMIC_RELAXED) & RF_MOMENT_MASK;
-        if (rf_moment_is_now(self, moment) && (!must_write || (rf_note_flags(rf_moment_note(moment)) & RF_A_WRITE)))
+        if (is_of_epoch(moment) && (!must_write || (rf_note_flags(rf_moment_note(moment)) & RF_A_WRITE)))
             return true;
     }
     return false;
 }
 
 /* Which bytes of one slice (as a word of a record) the thread has accessed in this epoch, in the way that the flags say. */
-static unsigned repeated(struct rf_self *self, uint64_t slice, unsigned flags)
+static unsigned repeated(uint64_t slice, unsigned flags)
 {
     bool atomic = flags & RF_A_ATOMIC, writes = flags & RF_A_WRITE;
     if (atomic != !!(slice & RF_WRITES_BIT))
         return 0;
     if (!atomic && writes)
-        return rf_moment_is_now(self, RF_WORD_X(slice)) ? RF_WORD_M(slice) : 0;
+        return is_of_epoch(RF_WORD_X(slice)) ? RF_WORD_M(slice) : 0;
     if (slice & RF_ODD_BIT)
-        return set_has_now(self, RF_WORD_Y(slice), writes) ? RF_WORD_M(slice) : 0;
+        return set_has_now(RF_WORD_Y(slice), writes) ? RF_WORD_M(slice) : 0;
     uint32_t r = RF_WORD_Y(slice);
-    if (writes && !(rf_note_flags(rf_moment_note(r)) & RF_A_WRITE))
-        return 0;
-    return rf_moment_is_now(self, r) ? RF_WORD_M(slice) : 0;
+    bool mine = is_of_epoch(r) && (!writes || (rf_note_flags(rf_moment_note(r)) & RF_A_WRITE));
+    return mine ? RF_WORD_M(slice) : 0;
 }
 
-bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
     unsigned m = RF_WORD_M(word), covered = 0;
     if (!rf_word_is_record(word)) {
@@ -502,18 +526,18 @@ bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word,
             return false;
         if (rf_word_is_mixed(word)) {
             struct rf_masks masks = rf_word_masks(word);
-            if (rf_moment_is_now(self, RF_WORD_Y(word)))
+            if (is_of_epoch(RF_WORD_Y(word)))
                 covered = flags & RF_A_WRITE ? masks.written : masks.written | masks.read;
         } else if (word & RF_WRITES_BIT)
-            covered = (rf_moment_is_now(self, RF_WORD_Y(word)) ? m : 0) | (rf_moment_is_now(self, RF_WORD_X(word)) ? ~m : 0);
-        else if (rf_moment_is_now(self, RF_WORD_X(word)))
+            covered = (is_of_epoch(RF_WORD_Y(word)) ? m : 0) | (is_of_epoch(RF_WORD_X(word)) ? ~m : 0);
+        else if (is_of_epoch(RF_WORD_X(word)))
             covered = 0xff; /* written in this epoch */
         else if (!(flags & RF_A_WRITE))
-            covered = repeated(self, word & ~RF_WRITES_BIT, flags);
+            covered = repeated(word & ~RF_WRITES_BIT, flags);
     } else {
         const uint64_t *record = rf_record_at(RF_WORD_X(word), m);
         for (unsigned i = 0; i < m && i < RF_RECORD_MOST; i++)
-            covered |= repeated(self, __atomic_load_n(&record[i], __ATOMIC_RELAXED), flags);
+            covered |= repeated(__atomic_load_n(&record[i], __ATOMIC_RELAXED), flags);
     }
     if ((covered & mask) != mask)
         return false;

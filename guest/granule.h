@@ -256,7 +256,7 @@ bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, u
 
 /* Whether an access to these bytes repeats one of the present epoch: nothing would change. No lock needed; `word` was loaded from
  * *place. */
-bool rf_word_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags);
+bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags);
 
 /* An access to a granule whose Y is a moment of the present epoch: its bytes join Y. That is one moment for several places in the
  * program; which place it was for these bytes is kept in guest/nearby.h as long as there is room. */

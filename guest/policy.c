@@ -114,7 +114,7 @@ void rf_policy_step(uint64_t *place, unsigned mask, struct rf_step *step)
     step->race = 0;
     if (rf_policy == RF_POLICY_SPIN) {
         uint64_t old = rf_spin_take(place, RF_CLOSED, rf_yield), next = old;
-        bool repeats = rf_word_repeats(self, &old, old, mask, step->flags);
+        bool repeats = rf_word_repeats(&old, old, mask, step->flags);
         count_step(self, repeats ? RF_T_PURE : kind_of(old, mask, step));
         if (!repeats)
             next = rf_policy_next(place, old, mask, step);
@@ -122,7 +122,7 @@ void rf_policy_step(uint64_t *place, unsigned mask, struct rf_step *step)
         return;
     }
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (rf_word_repeats(self, place, word, mask, step->flags)) {
+    if (rf_word_repeats(place, word, mask, step->flags)) {
         count_step(self, RF_T_PURE);
         return;
     }

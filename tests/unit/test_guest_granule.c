@@ -415,7 +415,7 @@ static void test_quick(void **state)
         unsigned mask = ((1u << (1 + random_below(&random, 8))) - 1) << random_below(&random, 8) & 0xff;
         struct rf_step step = { .self = rf_hot.self, .now = now, .flags = random_below(&random, 2) }, slow = step;
         uint64_t next;
-        if (!mask || !m || (y == now && !writes && x == now) || rf_word_repeats(rf_hot.self, &word, word, mask, step.flags) ||
+        if (!mask || !m || (y == now && !writes && x == now) || rf_word_repeats(&word, word, mask, step.flags) ||
             !rf_word_quick(&step, word, mask, &next))
             continue;
         quick++;
