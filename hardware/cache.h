@@ -1,7 +1,7 @@
 /* One set-associative cache: which lines it holds, and which goes next. Least recently used goes first.
  *
  * 1. A key names a line; 0 names none. Data and metadata share all sets and ways, as they share the data array in hardware.
- * 2. The contents of a metadata line are not here but in a struct rf_metadata, which a line points to.
+ * 2. The contents of a metadata line are not here but in a struct rf_metadata, which `metadata` has.
  *
  * Keys. A data line is its physical line number. A metadata line belongs to a core and to a slot (a thread, in clocks) and stands
  * at base + 2x (Figure 3.3): its number inside the region is twice that of the data line, plus one for the second half. Regions
@@ -35,92 +35,146 @@ static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t nu
            number;
 }
 
-struct rf_line {
-    union {
-        uint64_t sharers;             /* data, last level: a bit for each core whose private caches hold it */
-        struct rf_metadata *metadata; /* metadata, all levels */
-    };
-    uint32_t below; /* second level: where the last level has it */
-    uint8_t state;  /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
-    bool held;      /* metadata, last level: its core's private caches have it */
-};
-
 #define RF_NOWHERE SIZE_MAX
 
+/* An array for each property, by set, then by way: most looks need one property of many lines. A set has room for 8, 16, 32 or 64
+ * ways, so that sets, too, have arrays: `words` words in which byte i is the way that was used i-th last (free ways come after all
+ * lines), and as many in which byte i is a hash of way i's key. Eight ways are looked at with one word. */
 struct rf_cache {
-    uint64_t *keys; /* by set, then by way; so are the next two */
-    uint32_t *used; /* when; 0: there is no line */
-    struct rf_line *lines;
-    uint32_t ways;
-    uint64_t mask; /* of a set's number */
-    uint32_t now;
+    uint64_t *sets;
+    uint64_t *keys;
+    struct rf_metadata **metadata; /* of metadata lines */
+    uint8_t *states;               /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
+    uint8_t *sharers;              /* last level: a bit for each core whose private caches may hold it, in `stride` bytes */
+    uint32_t stride;
+    uint32_t ways, words, shift; /* shift: of a set's number, to its first place */
+    uint64_t mask;               /* of a set's number */
 };
 
-static inline size_t rf_cache_set(const struct rf_cache *cache, uint64_t key)
+#define RF_EACH_BYTE UINT64_C(0x0101010101010101)
+
+/* The bytes of the word that are `byte` have their highest bit set; so may some above such a one. */
+static inline uint64_t rf_bytes_like(uint64_t word, uint32_t byte)
+{
+    uint64_t other = word ^ RF_EACH_BYTE * byte;
+    return (other - RF_EACH_BYTE) & ~other & RF_EACH_BYTE << 7;
+}
+
+static inline uint64_t rf_cache_set(const struct rf_cache *cache, uint64_t key)
 {
     uint64_t number = key & RF_KEY_LINE;
     if (key & RF_KEY_METADATA)
         number += (key >> (RF_KEY_LINE_BITS + RF_KEY_SLOT_BITS) & 63) * 75;
-    return (size_t)(number & cache->mask) * cache->ways;
+    return number & cache->mask;
+}
+
+static inline uint64_t *rf_cache_order(const struct rf_cache *cache, uint64_t set)
+{
+    return cache->sets + set * 2 * cache->words;
+}
+
+static inline uint32_t rf_cache_tag(uint64_t key)
+{
+    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
 /* Where the line is; RF_NOWHERE: not here. */
 static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
 {
-    size_t set = rf_cache_set(cache, key);
-    const uint64_t *keys = cache->keys + set;
-    for (uint32_t way = 0; way < cache->ways; way++)
-        if (keys[way] == key)
-            return set + way;
+    uint64_t set = rf_cache_set(cache, key);
+    const uint64_t *tags = rf_cache_order(cache, set) + cache->words;
+    uint32_t tag = rf_cache_tag(key);
+    for (uint32_t word = 0; word < cache->words; word++)
+        for (uint64_t like = rf_bytes_like(tags[word], tag); like; like &= like - 1) {
+            size_t place = (set << cache->shift) + 8 * word + (uint32_t)__builtin_ctzll(like) / 8;
+            if (__builtin_expect(cache->keys[place] == key, 1))
+                return place;
+        }
     return RF_NOWHERE;
 }
 
-/* Once in four billion uses all times are halved: the order inside a set stays, but for neighbours. */
+static inline uint64_t rf_cache_way(const struct rf_cache *cache, size_t place)
+{
+    return place & ((UINT64_C(1) << cache->shift) - 1);
+}
+
+/* It is the line that was used last: its way goes to the front, and those before it move up by one. */
 static inline void rf_cache_touch(struct rf_cache *cache, size_t place)
 {
-    if (__builtin_expect(++cache->now == UINT32_MAX, 0)) {
-        for (size_t i = 0; i < (cache->mask + 1) * cache->ways; i++)
-            cache->used[i] = cache->used[i] / 2 + cache->used[i] % 2;
-        cache->now /= 2;
+    uint64_t *order = rf_cache_order(cache, place >> cache->shift), way = rf_cache_way(cache, place), first = way;
+    if ((*order & 255) == way)
+        return;
+    for (;; order++) {
+        uint64_t old = *order, like = rf_bytes_like(old, (uint32_t)way);
+        if (like) {
+            uint64_t upto = like ^ (like - 1); /* all bits up to the first byte that is the way */
+            *order = (old & ~upto) | (old << 8 & upto) | first;
+            return;
+        }
+        *order = old << 8 | first;
+        first = old >> 56;
     }
-    cache->used[place] = cache->now;
 }
 
-/* The place for a new line: a free way, or that of the line which must go. `pinned` stays. No branch depends on the times: nobody
- * could foretell it. */
+/* There is no line any more: its way goes behind all others, and those behind it move down. */
+static inline void rf_cache_clear(struct rf_cache *cache, size_t place)
+{
+    uint64_t *order = rf_cache_order(cache, place >> cache->shift), way = rf_cache_way(cache, place), last = way;
+    cache->keys[place] = 0;
+    for (uint32_t word = (cache->ways - 1) / 8, top = (cache->ways - 1) % 8;; word--, top = 7) {
+        uint64_t old = order[word], like = rf_bytes_like(old, (uint32_t)way);
+        uint64_t upto = UINT64_MAX >> (56 - 8 * top), below = like ? (like & (0 - like)) / 128 - 1 : 0;
+        order[word] = (old & (~upto | below)) | (old >> 8 & upto >> 8 & ~below) | last << 8 * top;
+        if (like)
+            return;
+        last = old & 255;
+    }
+}
+
+/* The place for a new line: a free way, or that of the line which must go. `pinned` stays. */
 static inline size_t rf_cache_place(const struct rf_cache *cache, uint64_t key, uint64_t pinned)
 {
-    size_t set = rf_cache_set(cache, key);
-    const uint32_t *used = cache->used + set;
-    uint64_t oldest = UINT64_MAX; /* its time, and its way */
-    for (uint32_t way = 0; way < cache->ways; way++) {
-        uint64_t this = (uint64_t)used[way] << 32 | way;
-        oldest = this < oldest ? this : oldest;
+    uint64_t set = rf_cache_set(cache, key), *order = rf_cache_order(cache, set);
+    for (uint32_t last = cache->ways - 1;; last--) {
+        size_t place = (set << cache->shift) + (order[last / 8] >> last % 8 * 8 & 255);
+        if (__builtin_expect(!pinned || cache->keys[place] != pinned, 1))
+            return place;
     }
-    if (__builtin_expect(pinned && cache->keys[set + (uint32_t)oldest] == pinned, 0)) {
-        oldest = UINT64_MAX;
-        for (uint32_t way = 0; way < cache->ways; way++) {
-            uint64_t this = (uint64_t)used[way] << 32 | way;
-            if (this < oldest && cache->keys[set + way] != pinned)
-                oldest = this;
-        }
-    }
-    return set + (uint32_t)oldest;
 }
 
-/* `metadata`: NULL for data. */
+/* A line that nobody shares, yet. `metadata`: NULL for data. */
 static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t key, enum rf_mesi state,
                                 struct rf_metadata *metadata)
 {
+    uint64_t way = rf_cache_way(cache, place);
+    uint64_t *tags = rf_cache_order(cache, place >> cache->shift) + cache->words + way / 8;
+    *tags = (*tags & ~(UINT64_C(255) << way % 8 * 8)) | (uint64_t)rf_cache_tag(key) << way % 8 * 8;
     cache->keys[place] = key;
     rf_cache_touch(cache, place);
-    cache->lines[place] = (struct rf_line){ .metadata = metadata, .state = (uint8_t)state };
+    cache->states[place] = (uint8_t)state;
+    if (metadata)
+        cache->metadata[place] = metadata;
+    for (uint32_t i = 0; i < cache->stride; i++)
+        cache->sharers[place * cache->stride + i] = 0;
 }
 
-static inline void rf_cache_clear(struct rf_cache *cache, size_t place)
+/* Who may share it, a bit for each core. */
+static inline uint64_t rf_cache_sharers(const struct rf_cache *cache, size_t place)
 {
-    cache->keys[place] = 0;
-    cache->used[place] = 0;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < cache->stride; i++)
+        all |= (uint64_t)cache->sharers[place * cache->stride + i] << 8 * i;
+    return all;
+}
+
+static inline void rf_cache_share(struct rf_cache *cache, size_t place, uint32_t core)
+{
+    cache->sharers[place * cache->stride + core / 8] |= (uint8_t)(1u << core % 8);
+}
+
+static inline void rf_cache_unshare(struct rf_cache *cache, size_t place, uint32_t core)
+{
+    cache->sharers[place * cache->stride + core / 8] &= (uint8_t) ~(1u << core % 8);
 }
 
 static inline void rf_cache_drop(struct rf_cache *cache, uint64_t key)

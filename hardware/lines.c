@@ -64,16 +64,27 @@ static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
     rf_users_add(&context->users, last->place, last->used);
 }
 
+/* The cells that are not 0 become 1. No cell has its highest bit. */
+static uint64_t not_zero(uint64_t cells)
+{
+    return (cells + RF_EACH_CELL * 127) >> 7 & RF_EACH_CELL;
+}
+
+static void put_cells(uint8_t *cells, uint64_t word)
+{
+    memcpy(cells, &word, sizeof word);
+}
+
 /* Figure 3.4: what these clocks, of reads and then of writes, say is not in hardware any more. */
 static void downgrade_status(struct rf_radish *radish, struct rf_metadata *line, const uint8_t *clocks)
 {
-    uint8_t read = RF_HOLDS(radish->broken, EVICT_READS) ? RF_ALL_LAST_READS : 0;
-    uint8_t write = RF_HOLDS(radish->broken, EVICT_WRITE) ? RF_LAST_WRITE : 0;
-    const uint8_t *reads = clocks, *writes = clocks + radish->cells;
+    uint64_t read = RF_HOLDS(radish->broken, EVICT_READS) ? RF_ALL_LAST_READS : 0;
+    uint64_t write = RF_HOLDS(radish->broken, EVICT_WRITE) ? RF_LAST_WRITE : 0;
     uint8_t *statuses = rf_statuses(radish, line);
-    for (uint32_t cell = 0; cell < radish->cells; cell++) {
-        uint8_t lost = (uint8_t)((reads[cell] ? read : 0) | (writes[cell] ? write : 0));
-        statuses[cell] &= (uint8_t)~lost;
+    for (uint32_t cell = 0; cell < radish->cells; cell += 8) {
+        uint64_t reads = rf_some_cells(clocks + cell, 8), writes = rf_some_cells(clocks + radish->cells + cell, 8);
+        uint64_t lost = not_zero(reads) * read | not_zero(writes) * write;
+        put_cells(statuses + cell, rf_some_cells(statuses + cell, 8) & ~lost);
     }
 }
 
@@ -81,7 +92,9 @@ static void downgrade_status(struct rf_radish *radish, struct rf_metadata *line,
 static void release_clocks(struct rf_context *context, const uint8_t *clocks, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i += 8)
-        if (rf_even(clocks + i, 8))
+        if (!rf_some_cells(clocks + i, 8))
+            continue; /* of clock 0 nobody asks */
+        else if (rf_even(clocks + i, 8))
             context->clocks.references[clocks[i]] -= 8;
         else
             for (uint32_t j = i; j < i + 8; j++)
@@ -181,7 +194,7 @@ static void clean_line(struct rf_radish *radish, struct rf_context *context, str
     uint64_t any = 0;
     for (uint32_t i = 0; i < 2 * cells; i += 8) {
         uint64_t goes = chosen_of(clocks + i, chosen);
-        memcpy(gone + i, &goes, sizeof goes);
+        put_cells(gone + i, goes);
         any |= goes;
     }
     rf_users_remove(&context->users, line->place, line->used & chosen);
@@ -192,14 +205,31 @@ static void clean_line(struct rf_radish *radish, struct rf_context *context, str
     for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
         downgrade_status(radish, other, gone);
     uint8_t *permissions = rf_permissions(radish, line);
-    for (uint32_t cell = 0; cell < cells; cell++)
-        if (permissions[cell] == RF_PERMIT_WRITE && (gone[cell] | gone[cells + cell]))
-            permissions[cell] = RF_PERMIT_ORDERED;
+    for (uint32_t cell = 0; cell < cells;
+         cell += 8) { /* WRITE, which alone has that bit, becomes ORDERED where a clock goes */
+        uint64_t held = rf_some_cells(permissions + cell, 8);
+        uint64_t changes = not_zero(rf_some_cells(gone + cell, 8) | rf_some_cells(gone + cells + cell, 8)) & held >> 1;
+        put_cells(permissions + cell, held ^ changes * (RF_PERMIT_WRITE ^ RF_PERMIT_ORDERED));
+    }
     release_clocks(context, gone, 2 * cells);
-    for (uint32_t i = 0; i < 2 * cells; i++)
-        clocks[i] ^= gone[i];
+    for (uint32_t i = 0; i < 2 * cells; i += 8)
+        put_cells(clocks + i, rf_some_cells(clocks + i, 8) ^ rf_some_cells(gone + i, 8));
     radish->machine.traffic.broadcasts++;
     radish->counts.flushed_lines++;
+}
+
+/* Cleans some lines. What they lead to is fetched for all of them before it is needed. */
+static void clean_lines(struct rf_radish *radish, struct rf_context *context, struct rf_metadata **lines, uint32_t count,
+                        uint64_t chosen)
+{
+    const struct rf_software *software = &radish->software;
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch(&radish->lines[lines[i]->number]);
+        if (lines[i]->number < software->record_cap)
+            __builtin_prefetch(&software->records[lines[i]->number]);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        clean_line(radish, context, lines[i], chosen);
 }
 
 /* clock_table.h, 2. Cleaning a line takes bits of that line only out of the sets that are walked here. */
@@ -207,12 +237,21 @@ void rf_roll_over(struct rf_radish *radish, uint32_t core)
 {
     struct rf_context *context = rf_context_of(radish, radish->cores[core].slot);
     uint64_t chosen = clocks_to_free(&context->clocks, radish->clock_limit);
+    struct rf_metadata *lines[64];
+    uint32_t count = 0;
     radish->counts.roll_overs++;
     rf_charge(radish, core, radish->config->enter_cycles);
     for (uint32_t group = 0; group << 12 < context->count; group++)
         for (uint64_t blocks = rf_users_of(&context->users.groups[group], chosen); blocks; blocks &= blocks - 1) {
             uint32_t block = group << 6 | (uint32_t)__builtin_ctzll(blocks);
-            for (uint64_t left = rf_users_of(&context->users.blocks[block], chosen); left; left &= left - 1)
-                clean_line(radish, context, context->lines[block << 6 | (uint32_t)__builtin_ctzll(left)], chosen);
+            for (uint64_t left = rf_users_of(&context->users.blocks[block], chosen); left; left &= left - 1) {
+                lines[count] = context->lines[block << 6 | (uint32_t)__builtin_ctzll(left)];
+                rf_line_prefetch(radish, lines[count++]);
+                if (count == sizeof lines / sizeof lines[0]) {
+                    clean_lines(radish, context, lines, count, chosen);
+                    count = 0;
+                }
+            }
         }
+    clean_lines(radish, context, lines, count, chosen);
 }

@@ -1,7 +1,8 @@
 /* The multicore without its detector: private first and second levels, a shared last level, MESI by broadcast, and time.
  *
  * 1. What is in a first level is in its core's second level; what is in a second level is in the last level, which knows the
- *    cores that hold a line. (In hardware the broadcast finds them; knowing them only makes the simulation fast.)
+ *    cores that may hold a line, and looks there when it matters. (In hardware the broadcast finds them; knowing where to look
+ *    only makes the simulation fast.)
  * 2. A core that holds a line exclusive or modified is the only one that holds it. A metadata line is in the private caches of
  *    one core at most: its own.
  * 3. `exclusive` is told whenever a bus transaction leaves a core alone with a data line, before the access goes on. `evicted`
@@ -49,15 +50,55 @@ struct rf_machine {
 void rf_machine_init(struct rf_machine *machine, const struct rf_config *config, uint64_t broken);
 void rf_machine_free(struct rf_machine *machine);
 
+/* What is not a simple hit: `at` is where the first level has the line. */
+uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key, bool write, size_t at);
+struct rf_metadata *rf_machine_metadata_far(struct rf_machine *machine, uint32_t core, uint64_t key, uint32_t *cycles);
+
 /* An access to a data line by its number; returns cycles. */
-uint32_t rf_machine_access(struct rf_machine *machine, uint32_t core, uint64_t line, bool write);
+static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t core, uint64_t line, bool write)
+{
+    struct rf_cache *l1 = &machine->l1[core];
+    uint64_t key = rf_key_data(line);
+    size_t at = rf_cache_find(l1, key);
+    machine->bus = false;
+    if (__builtin_expect(at == RF_NOWHERE || (write && l1->states[at] != RF_MODIFIED), 0))
+        return rf_machine_far(machine, core, key, write, at);
+    rf_cache_touch(l1, at);
+    machine->traffic.l1_hits++;
+    return (uint32_t)machine->config->l1_cycles;
+}
+
+/* Brings what an access to the line will look at into the host's caches. Nothing is simulated. */
+static inline void rf_machine_prefetch(const struct rf_machine *machine, uint32_t core, uint64_t key)
+{
+    const struct rf_cache *l2 = &machine->l2[core], *llc = &machine->llc;
+    uint64_t at = rf_cache_set(l2, key), below = rf_cache_set(llc, key);
+    size_t place = (size_t)below << llc->shift;
+    __builtin_prefetch(rf_cache_order(l2, at));
+    __builtin_prefetch(rf_cache_order(llc, below));
+    __builtin_prefetch(&l2->keys[at << l2->shift]);
+    __builtin_prefetch(&llc->states[place]);
+    __builtin_prefetch(&llc->sharers[place * llc->stride]);
+    for (uint32_t way = 0; way < llc->ways; way += 8)
+        __builtin_prefetch(&llc->keys[place + way]);
+}
 
 /* The metadata line, NULL if it is in no cache; adds its cost to *cycles. */
-struct rf_metadata *rf_machine_metadata(struct rf_machine *machine, uint32_t core, uint64_t key, uint32_t *cycles);
+static inline struct rf_metadata *rf_machine_metadata(struct rf_machine *machine, uint32_t core, uint64_t key, uint32_t *cycles)
+{
+    struct rf_cache *l1 = &machine->l1[core];
+    size_t at = rf_cache_find(l1, key);
+    if (__builtin_expect(at == RF_NOWHERE, 0))
+        return rf_machine_metadata_far(machine, core, key, cycles);
+    rf_cache_touch(l1, at);
+    *cycles += (uint32_t)machine->config->l1_cycles;
+    return l1->metadata[at];
+}
+
 /* Makes room for a metadata line that is in no cache, and puts it there. */
 void rf_machine_insert(struct rf_machine *machine, uint32_t core, uint64_t key, struct rf_metadata *metadata);
-/* Takes a metadata line out of all caches, without telling `evicted`. Returns the cycles of the level it was in. */
-uint32_t rf_machine_remove(struct rf_machine *machine, uint64_t key);
+/* Takes a metadata line out of all caches, without telling `evicted`. */
+void rf_machine_remove(struct rf_machine *machine, uint64_t key);
 
 /* All lines that went over a bus or to memory: what "traffic" means in reports. */
 uint64_t rf_traffic_lines(const struct rf_traffic *traffic);

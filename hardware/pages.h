@@ -9,7 +9,7 @@
 #include "core/map.h"
 #include "hardware/config.h"
 
-#define RF_NEAR_FRAMES 512u
+#define RF_NEAR_FRAMES 2048u
 
 struct rf_frame {
     uint64_t number;
@@ -24,7 +24,7 @@ struct rf_pages {
     uint64_t count;
     uint32_t page_bits, line_bits;
     struct {
-        uint64_t page_plus_1;
+        uint64_t page_plus_1, number;
         struct rf_frame *frame;
     } near[RF_NEAR_FRAMES];
 };
@@ -62,13 +62,29 @@ static __attribute__((noinline, unused)) struct rf_frame *rf_frame_far(struct rf
     return (struct rf_frame *)(uintptr_t)*place;
 }
 
+static inline uint32_t rf_near_place(uint64_t page)
+{
+    return (uint32_t)(page * UINT64_C(0x9e3779b1)) / (UINT32_MAX / RF_NEAR_FRAMES + 1);
+}
+
+/* The physical address, if the page was used lately; else 0, which may also be right. Does not look at the frame. */
+static inline uint64_t rf_physical_near(const struct rf_pages *pages, uint64_t addr)
+{
+    uint64_t page = addr >> pages->page_bits;
+    uint32_t at = rf_near_place(page);
+    return pages->near[at].page_plus_1 == page + 1
+               ? pages->near[at].number << pages->page_bits | (addr & ((UINT64_C(1) << pages->page_bits) - 1))
+               : 0;
+}
+
 /* The frame of a data address. */
 static inline struct rf_frame *rf_frame_of(struct rf_pages *pages, uint64_t addr)
 {
     uint64_t page = addr >> pages->page_bits;
-    uint32_t at = (uint32_t)(page * UINT64_C(0x9e3779b1)) / (UINT32_MAX / RF_NEAR_FRAMES + 1);
+    uint32_t at = rf_near_place(page);
     if (__builtin_expect(pages->near[at].page_plus_1 != page + 1, 0)) {
         pages->near[at].frame = rf_frame_far(pages, page, 0);
+        pages->near[at].number = pages->near[at].frame->number;
         pages->near[at].page_plus_1 = page + 1;
     }
     return pages->near[at].frame;

@@ -135,8 +135,7 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
 static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64_t number, bool compact, uint32_t *cycles)
 {
     const struct rf_radish_core *here = &radish->cores[core];
-    /* Only lazy switching needs the thread in the address (3.2.6): with eager flushing what is there is the running thread's. */
-    uint64_t key = rf_key_metadata(core, radish->config->flush == RF_FLUSH_LAZY ? here->slot : 0, number);
+    uint64_t key = rf_metadata_key(radish, core, number);
     bool on_bus = radish->machine.bus;
     struct rf_metadata *line = rf_machine_metadata(&radish->machine, core, key, cycles);
     if (line) {

@@ -248,6 +248,19 @@ static inline void rf_set_clocks(struct rf_context *context, struct rf_metadata 
         cells[i] = (uint8_t)clock;
 }
 
+/* Brings a line into the host's caches. */
+static inline void rf_line_prefetch(const struct rf_radish *radish, const struct rf_metadata *line)
+{
+    for (size_t at = 0; at < sizeof *line + 4 * radish->cells; at += 64)
+        __builtin_prefetch((const char *)line + at);
+}
+
+/* Only lazy switching needs the thread in the address (3.2.6): with eager flushing what is there is the running thread's. */
+static inline uint64_t rf_metadata_key(const struct rf_radish *radish, uint32_t core, uint64_t number)
+{
+    return rf_key_metadata(core, radish->config->flush == RF_FLUSH_LAZY ? radish->cores[core].slot : 0, number);
+}
+
 /* Takes a line out of the caches; its clocks go to the software layer's buffer, or, not persisted, are lost. */
 void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool persist);
 /* Reports the bytes of a cell of the line that the access is to. */

@@ -296,6 +296,7 @@ void rf_simulation_run(struct rf_simulation *s, const struct rf_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct rf_event *event = &batch->events[i];
+        rf_ahead_look(s, batch, i);
         s->events++;
         s->event = event;
         s->number = rf_event_number(batch, event);

@@ -12,6 +12,7 @@
 #ifndef RF_HARDWARE_SIMULATE_H
 #define RF_HARDWARE_SIMULATE_H
 
+#include "hardware/ahead.h"
 #include "hardware/radish.h"
 #include "trace/trace.h"
 
@@ -55,6 +56,7 @@ struct rf_simulation {
     struct rf_pages pages;
     struct rf_radish radish;
     struct rf_machine baseline;
+    struct rf_ahead ahead;
     uint64_t times[RF_MACHINES][RF_MAX_CORES];
     struct rf_simulated_core cores[RF_MAX_CORES];
     struct rf_simulated_thread *threads;

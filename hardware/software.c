@@ -24,7 +24,7 @@ struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number)
     return record;
 }
 
-static struct rf_history *find_history(const struct rf_record *record, uint32_t slot)
+struct rf_history *rf_software_find(const struct rf_record *record, uint32_t slot)
 {
     struct rf_history *history = record->histories;
     while (history && history->slot != slot)
@@ -34,7 +34,7 @@ static struct rf_history *find_history(const struct rf_record *record, uint32_t 
 
 struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot)
 {
-    struct rf_history *history = find_history(record, slot);
+    struct rf_history *history = rf_software_find(record, slot);
     if (!history) {
         history = rf_history_new(radish->memory, radish->cells, slot);
         history->next = record->histories;
@@ -61,7 +61,7 @@ static void touch_line(struct rf_radish *radish, uint32_t core, uint64_t line, b
     radish->software.cycles += cycles;
 }
 
-static void spend(struct rf_radish *radish, uint32_t core, uint64_t cycles)
+void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles)
 {
     rf_charge(radish, core, cycles);
     radish->software.cycles += cycles;
@@ -72,16 +72,40 @@ static void spend(struct rf_radish *radish, uint32_t core, uint64_t cycles)
 #define RECORD_LINES (UINT64_C(1) << 33)
 #define VECTOR_LINES (UINT64_C(1) << 35)
 
+static uint64_t directory_line(const struct rf_radish *radish, uint64_t number)
+{
+    return number / DIRECTORY_ENTRIES;
+}
+
+/* The first of a history's. */
+static uint64_t record_line(const struct rf_radish *radish, const struct rf_record *record, uint32_t slot)
+{
+    return RECORD_LINES + (record->place * 8 + slot % 8) * radish->config->record_lines;
+}
+
+void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot)
+{
+    const struct rf_record *record = rf_software_record(radish, number);
+    const struct rf_machine *machine = &radish->machine;
+    rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + directory_line(radish, number)));
+    if (!record)
+        return;
+    __builtin_prefetch(record->histories);
+    if (slot != RF_ALL_SLOTS)
+        rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, slot)));
+    for (const struct rf_history *history = slot == RF_ALL_SLOTS ? record->histories : NULL; history; history = history->next)
+        rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, history->slot)));
+}
+
 void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write)
 {
     const struct rf_record *record = rf_software_record(radish, number);
-    touch_line(radish, core, number / DIRECTORY_ENTRIES, false);
+    touch_line(radish, core, directory_line(radish, number), false);
     if (!record)
         return;
     for (const struct rf_history *history = record->histories; history; history = history->next)
         for (uint64_t i = 0; i < radish->config->record_lines && (slot == RF_ALL_SLOTS || slot == history->slot); i++)
-            touch_line(radish, core, RECORD_LINES + (record->place * 8 + history->slot % 8) * radish->config->record_lines + i,
-                       write);
+            touch_line(radish, core, record_line(radish, record, history->slot) + i, write);
 }
 
 void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries)
@@ -90,7 +114,7 @@ void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object
     uint64_t first = VECTOR_LINES + rf_hash(object) % (1u << 20) * 64;
     for (uint64_t i = 0; i < lines; i++)
         touch_line(radish, core, first + i, true);
-    spend(radish, core, entries * radish->config->entry_cycles);
+    rf_software_spend(radish, core, entries * radish->config->entry_cycles);
 }
 
 /* ---- evictions ---- */
@@ -132,6 +156,8 @@ void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *lin
         evicted->times[count++] = (uint32_t)table->times[__builtin_ctzll(left)];
     memcpy(evicted_cells(evicted), clocks, 2 * (size_t)cells);
     memcpy(evicted_cells(evicted) + 2 * cells, line->cells + 3 * cells, cells);
+    if (line->number < software->record_cap)
+        __builtin_prefetch(&software->records[line->number]); /* it will be drained soon */
     if (software->last)
         software->last->next = evicted;
     else
@@ -229,255 +255,27 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
     software->waiting--;
     software->evicted_lines++;
     store_line(radish, evicted);
-    spend(radish, runner, radish->cells * radish->config->entry_cycles);
+    rf_software_spend(radish, runner, radish->cells * radish->config->entry_cycles);
     for (uint32_t half = 0; half < halves; half++)
         rf_software_touch(radish, runner, evicted->number + half, evicted->slot, true);
     rf_free(radish->memory, evicted, evicted->bytes);
+}
+
+/* What the handler will look at for the lines that wait now. */
+static void prefetch_waiting(const struct rf_radish *radish, uint32_t runner)
+{
+    for (const struct rf_evicted *evicted = radish->software.first; evicted; evicted = evicted->next)
+        rf_software_prefetch(radish, runner, evicted->number, evicted->slot);
 }
 
 /* The handler's own accesses may evict metadata; but they bring in none, so this ends. */
 void rf_software_drain(struct rf_radish *radish, uint32_t core)
 {
     uint32_t runner = rf_software_core(radish, core);
-    if (radish->software.waiting)
-        spend(radish, runner, radish->config->enter_cycles);
+    if (radish->software.waiting) {
+        rf_software_spend(radish, runner, radish->config->enter_cycles);
+        prefetch_waiting(radish, runner);
+    }
     while (radish->software.waiting)
         handle_eviction(radish, runner);
-}
-
-/* ---- checks ---- */
-
-/* A line that is checked, and what is known of one of its cells: the lines of hardware, the histories of software. */
-struct view {
-    struct rf_radish *radish;
-    struct rf_metadata *first, *own;
-    uint32_t core;
-    struct rf_record *records[2];
-    struct rf_history *owns[2]; /* the thread's in them; NULL: none */
-    /* the cell, and those after it that are like it */
-    uint32_t cell, count, byte; /* byte: in the histories */
-    struct rf_record *record;
-    struct rf_history *mine;
-    uint8_t status;
-};
-
-static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_metadata *own)
-{
-    struct view v = { .radish = radish, .first = rf_lines_of(radish, own->number), .own = own, .core = core };
-    for (uint32_t half = own->compact ? 2 : 1; half--;) { /* the later one first: the other stays where it is */
-        v.records[half] = rf_software_make(radish, own->number + half);
-        v.owns[half] = find_history(v.records[half], own->slot);
-    }
-    return v;
-}
-
-/* `count` cells, in one granule. */
-static void view_cells(struct view *v, uint32_t cell, uint32_t count)
-{
-    uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= v->radish->cells;
-    v->cell = cell;
-    v->count = count;
-    v->byte = byte - half * v->radish->cells;
-    v->record = v->records[half];
-    v->mine = v->owns[half];
-    v->status = rf_statuses(v->radish, v->own)[cell];
-}
-
-/* These cells, in one granule, have one history in hardware and in software: what is found for the first holds for all. */
-static bool view_is_even(const struct view *v, uint32_t cell, uint32_t count)
-{
-    const struct rf_radish *radish = v->radish;
-    uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= radish->cells;
-    if (!rf_even(rf_statuses(radish, v->own) + cell, count))
-        return false;
-    for (struct rf_metadata *line = v->first; line; line = line->next)
-        if (!rf_even(rf_reads(radish, line) + cell, count) || !rf_even(rf_writes(radish, line) + cell, count))
-            return false;
-    for (const struct rf_history *history = v->records[half]->histories; history; history = history->next)
-        if (!rf_history_even(history, (byte - half * radish->cells) / 8))
-            return false;
-    return true;
-}
-
-/* C_t(slot): the whole vector clock, which software merges from its own and the core's. */
-static uint64_t known_time(const struct rf_radish *radish, uint32_t core, uint32_t slot)
-{
-    if (!RF_HOLDS(radish->broken, SOFTWARE_FULL_CLOCK)) {
-        for (uint32_t other = 0; other < radish->config->cores; other++)
-            if (radish->cores[other].thread && radish->cores[other].slot == slot)
-                return radish->cores[core].clock[other];
-        return UINT64_MAX;
-    }
-    return rf_clock_get(&radish->cores[core].thread->clock, slot);
-}
-
-static uint32_t time_in(const struct view *v, const struct rf_history *history, bool writes)
-{
-    return rf_history_get(history, v->radish->cells, writes ? RF_WRITES : RF_READS, v->byte);
-}
-
-/* Some read, or some write, does not happen before now. Hardware hands over the clocks of threads that run. */
-static bool late(const struct view *v, bool writes)
-{
-    struct rf_radish *radish = v->radish;
-    for (struct rf_metadata *line = v->first; line && RF_HOLDS(radish->broken, SOFTWARE_SEES_HARDWARE); line = line->next) {
-        uint8_t clock = (writes ? rf_writes(radish, line) : rf_reads(radish, line))[v->cell];
-        if (line != v->own && rf_line_is_live(radish, line) &&
-            rf_time_of(radish, line, clock) > known_time(radish, v->core, line->slot))
-            return true;
-    }
-    if (v->status & (writes ? RF_LAST_WRITE : RF_ALL_LAST_READS))
-        return false;
-    if (writes ? !RF_HOLDS(radish->broken, SOFTWARE_CHECKS_WRITES) : !RF_HOLDS(radish->broken, SOFTWARE_CHECKS_READS))
-        return false;
-    for (struct rf_history *history = v->record->histories; history; history = history->next)
-        if (time_in(v, history, writes) > known_time(radish, v->core, history->slot))
-            return true;
-    return false;
-}
-
-/* Brings the thread's own clock of one kind into its line, if the clock table has room for the time. */
-static void import(const struct view *v, bool writes)
-{
-    struct rf_radish *radish = v->radish;
-    uint8_t *clock = (writes ? rf_writes(radish, v->own) : rf_reads(radish, v->own)) + v->cell;
-    struct rf_context *context = radish->contexts[v->own->slot];
-    uint32_t time = v->mine ? time_in(v, v->mine, writes) : 0;
-    if (time && time > rf_time_of(radish, v->own, *clock) && RF_HOLDS(radish->broken, IMPORT)) {
-        uint32_t new = rf_clock_for(&context->clocks, time, radish->clock_limit, radish->broken);
-        if (new)
-            rf_set_clocks(context, v->own, clock, v->count, new);
-    }
-}
-
-/* Every clock of this kind that software has is also, or newer, in hardware. */
-static bool in_hardware(const struct view *v, bool writes)
-{
-    struct rf_radish *radish = v->radish;
-    if (!(writes ? RF_HOLDS(radish->broken, UPGRADE_WRITE) : RF_HOLDS(radish->broken, UPGRADE_READS)))
-        return true;
-    for (struct rf_history *history = v->record->histories; history; history = history->next) {
-        uint32_t time = time_in(v, history, writes);
-        bool found = !time || (!RF_HOLDS(radish->broken, IMPORT) && history->slot == v->own->slot);
-        for (struct rf_metadata *line = v->first; line && !found; line = line->next) {
-            uint8_t clock = (writes ? rf_writes(radish, line) : rf_reads(radish, line))[v->cell];
-            found = line->slot == history->slot && rf_time_of(radish, line, clock) >= time;
-        }
-        if (!found)
-            return false;
-    }
-    return true;
-}
-
-/* Nobody else has a clock, neither in hardware nor, where that counts, in software. */
-static bool history_is_own(const struct view *v)
-{
-    struct rf_radish *radish = v->radish;
-    for (struct rf_metadata *line = v->first; line; line = line->next)
-        if (line != v->own && (rf_reads(radish, line)[v->cell] || rf_writes(radish, line)[v->cell]))
-            return false;
-    return true;
-}
-
-/* A cell of the line that the handler fills, and those like it: clocks, status and permission (3.2.4.1 and 3.2.5). Once it has the status
- * Everything, software has nothing that counts: so `history_is_own` need not look there. */
-static void fill_cells(struct view *v)
-{
-    struct rf_radish *radish = v->radish;
-    uint8_t status = v->status;
-    bool late_write = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION) && late(v, true);
-    bool late_read = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION) && late(v, false);
-    if (!(status & RF_ALL_LAST_READS))
-        import(v, false);
-    if (!(status & RF_LAST_WRITE))
-        import(v, true);
-    if (in_hardware(v, false))
-        status |= RF_ALL_LAST_READS;
-    if (in_hardware(v, true))
-        status |= RF_LAST_WRITE;
-    for (struct rf_metadata *line = v->first; line; line = line->next)
-        memset(rf_statuses(radish, line) + v->cell, status, v->count);
-    bool own = (status == RF_EVERYTHING || !RF_HOLDS(radish->broken, SOFTWARE_PERMISSION)) && history_is_own(v);
-    enum rf_permission permission = late_write  ? RF_PERMIT_NONE
-                                    : own       ? RF_PERMIT_WRITE
-                                    : late_read ? RF_PERMIT_READ
-                                                : RF_PERMIT_ORDERED;
-    memset(rf_permissions(radish, v->own) + v->cell, (int)permission, v->count);
-}
-
-/* All cells of the line, by granules. */
-static void fill_line(struct view *v)
-{
-    uint32_t granule = v->own->compact ? 4 : 8;
-    for (uint32_t cell = 0; cell < v->radish->cells; cell += granule) {
-        uint32_t count = view_is_even(v, cell, granule) ? granule : 1;
-        for (uint32_t i = cell; i < cell + granule; i += count) {
-            view_cells(v, i, count);
-            fill_cells(v);
-        }
-    }
-}
-
-/* Reports the races of an access with what is known of its cells. */
-static void check_cells(struct view *v, uint32_t cell, uint32_t count, const struct rf_access *access)
-{
-    uint32_t step = view_is_even(v, cell, count) ? count : 1;
-    for (uint32_t i = cell; i < cell + count; i += step) {
-        view_cells(v, i, step);
-        if (!late(v, true) && !(access->write && late(v, false)))
-            continue;
-        for (uint32_t j = i; j < i + step; j++)
-            rf_report_cell(v->radish, v->own, j, access);
-    }
-}
-
-/* The first access to a line of memory: there is no history at all. */
-static bool is_untouched(const struct view *v, uint32_t halves)
-{
-    return !v->records[0]->histories && (halves == 1 || !v->records[1]->histories) && v->first == v->own && !v->own->next;
-}
-
-/* Lines of threads that run no more, at least not there, give their clocks up (3.2.6, lazy flushing). */
-static void flush_strangers(struct rf_radish *radish, uint64_t number)
-{
-    for (struct rf_metadata *line = rf_lines_of(radish, number), *next; line; line = next) {
-        next = line->next;
-        if (!rf_line_is_live(radish, line)) {
-            rf_evict_line(radish, line, true);
-            radish->counts.flushed_lines++;
-        }
-    }
-}
-
-void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *own, uint32_t cell, uint32_t count,
-                       const struct rf_access *access)
-{
-    uint32_t runner = rf_software_core(radish, core), halves = own->compact ? 2 : 1;
-    radish->machine.pinned = own->key; /* the handler's accesses must not evict the line that it fills */
-    radish->software.check_calls++;
-    spend(radish, runner, radish->config->enter_cycles);
-    for (uint32_t half = 0; half < halves; half++)
-        rf_software_touch(radish, runner, own->number + half, RF_ALL_SLOTS, false);
-    struct rf_record *record = rf_software_record(radish, own->number);
-    if (record && record->cached && RF_HOLDS(radish->broken, FLUSH_STALE))
-        flush_strangers(radish, own->number);
-    if (RF_HOLDS(radish->broken, DRAIN))
-        rf_software_drain(radish, core);
-    radish->machine.pinned = 0;
-
-    struct view v = view_of(radish, core, own);
-    uint64_t clocks = 0;
-    check_cells(&v, cell, count, access);
-    if (is_untouched(&v, halves)) { /* what filling comes to */
-        memset(rf_statuses(radish, own), RF_EVERYTHING, radish->cells);
-        memset(rf_permissions(radish, own), RF_PERMIT_WRITE, radish->cells);
-    } else {
-        fill_line(&v);
-    }
-    for (uint32_t half = 0; half < halves; half++) {
-        v.records[half]->cached = 1;
-        for (struct rf_history *history = v.records[half]->histories; history; history = history->next)
-            clocks += radish->cells / halves;
-    }
-    spend(radish, runner, (radish->cells + clocks) * radish->config->entry_cycles);
 }

@@ -59,6 +59,14 @@ void rf_software_drain(struct rf_radish *radish, uint32_t core);
 void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell, uint32_t count,
                        const struct rf_access *access);
 
+/* ---- for the files of this room ---- */
+
+/* A slot's history in a record; NULL if there is none. */
+struct rf_history *rf_software_find(const struct rf_record *record, uint32_t slot);
+/* Brings what rf_software_touch() will look at into the host's caches. */
+void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot);
+/* The core spends this time in the software layer. */
+void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles);
 /* The record of a number; NULL if there is none. It stays where it is until another one is made. */
 struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number);
 /* The same, made; and a slot's history in it. */

@@ -34,6 +34,57 @@ static void table_3_1_race(void **state)
     rf_memory_end(&test_memory);
 }
 
+/* ---- caches ---- */
+
+/* Least recently used goes first, free ways before all others: the bytes of rf_cache against a list, for numbers of ways that fill a
+ * word, do not, and take several. */
+static void least_recently_used(void **state)
+{
+    static const uint32_t all[] = { 1, 2, 3, 8, 9, 12, 16, 33, 64 };
+    uint64_t random = 11;
+    (void)state;
+    for (size_t n = 0; n < sizeof all / sizeof all[0]; n++) {
+        struct rf_config config;
+        struct rf_machine machine;
+        uint64_t list[64], ways = all[n]; /* keys, the one used last first */
+        uint32_t count = 0;
+        rf_config_defaults(&config);
+        config.l1_bytes = config.line_bytes * ways;
+        config.l1_ways = ways;
+        rf_machine_init(&machine, &config, 0);
+        struct rf_cache *cache = &machine.l1[0];
+        for (uint32_t step = 0; step < 4000; step++) {
+            uint64_t key = rf_key_data(random_below(&random, 2 * (uint32_t)ways));
+            uint32_t at = 0;
+            while (at < count && list[at] != key)
+                at++;
+            size_t place = rf_cache_find(cache, key);
+            assert_int_equal(place != RF_NOWHERE, at < count);
+            if (random_below(&random, 4) == 0 && at < count) { /* it goes */
+                rf_cache_clear(cache, place);
+                count--;
+                memmove(&list[at], &list[at + 1], (count - at) * sizeof list[0]);
+                continue;
+            }
+            if (at < count) {
+                rf_cache_touch(cache, place);
+            } else {
+                place = rf_cache_place(cache, key, 0);
+                assert_int_equal(cache->keys[place], count < ways ? 0 : list[count - 1]);
+                if (ways > 1 && count == ways) {
+                    size_t other = rf_cache_place(cache, key, list[count - 1]); /* the last one is pinned */
+                    assert_int_equal(cache->keys[other], list[count - 2]);
+                }
+                rf_cache_put(cache, place, key, RF_SHARED, NULL);
+                at = count < ways ? count++ : count - 1;
+            }
+            memmove(&list[1], &list[0], at * sizeof list[0]);
+            list[0] = key;
+        }
+        rf_machine_free(&machine);
+    }
+}
+
 /* ---- settings ---- */
 
 static void refuses(const char *setting, const char *expected)
@@ -407,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_3_1),
         cmocka_unit_test(table_3_1_race),
+        cmocka_unit_test(least_recently_used),
         cmocka_unit_test(settings),
         cmocka_unit_test(coherence),
         cmocka_unit_test(stages),

@@ -1,0 +1,30 @@
+/* Looking ahead: brings what the coming events need into the host's own caches.
+ *
+ * What a simulation knows of one line lies in a dozen places all over its memory, and each of them leads to the next. Taken one after
+ * the other, the simulator would do nothing but wait. But the trace is known: so the places of an event are fetched in three steps,
+ * each some events before the places that it leads to are needed.
+ *
+ * 1. Nothing here changes what is simulated. A wrong guess costs time only.
+ * 2. An event on a line that was met a short time ago needs nothing: `recent` has the last line for each of its places.
+ */
+#ifndef RF_HARDWARE_AHEAD_H
+#define RF_HARDWARE_AHEAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RF_AHEAD 32u /* events before the first step; a power of two */
+#define RF_AHEAD_RECENT 8192u
+
+struct rf_simulation;
+struct rf_batch;
+
+struct rf_ahead {
+    uint32_t recent[RF_AHEAD_RECENT]; /* the low bits of a line's number, plus 1 */
+    uint64_t lines[RF_AHEAD];         /* by event: its line's number, plus 1; 0: nothing to do */
+};
+
+/* The steps for the events after the one at `at`. */
+void rf_ahead_look(struct rf_simulation *simulation, const struct rf_batch *batch, size_t at);
+
+#endif
