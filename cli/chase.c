@@ -36,6 +36,7 @@ static int help(void)
          "      --least T              the time that the program is sure to run: budget for its beginning (default: 1s)\n"
          "      --seed N               of the random choices (default: another one each time)\n"
          "      --keep-going           go on waiting after the race was found, for other stacks that lead to it\n"
+         "  -d, --detector NAME        collision, which waits; litehb or fullhb: watch synchronisation instead, for comparison\n"
          "      --module FILE          look for the sites in this file too: a library that is loaded later, a script's program\n"
          "      --no-pair              wait for nothing: what the instrumentation costs when it is taken out");
     rf_run_options_help();
@@ -47,6 +48,7 @@ static int help(void)
 struct wish {
     char *pair[2]; /* NULL: not given */
     bool no_pair, keep_going;
+    const char *detector; /* NULL: collisions; litehb or fullhb, which are the runtime's */
     double rate;
     uint64_t delay_us, least_ms, seed;
     const char **modules;
@@ -119,10 +121,19 @@ static bool read_seed(struct wish *wish, const char *text)
     return false;
 }
 
+static bool read_detector(struct wish *wish, const char *text)
+{
+    wish->detector = strcmp(text, "collision") ? text : NULL;
+    if (!wish->detector || !strcmp(text, "litehb") || !strcmp(text, "fullhb"))
+        return true;
+    fprintf(stderr, WHO ": --detector takes one of collision, litehb and fullhb, not '%s'\n", text);
+    return false;
+}
+
 /* How many arguments an option of ours took: 0 if it is none of ours, -1 if it is wrong, which was said. */
 static int own_option(struct wish *wish, char **arguments, int count)
 {
-    static const char *const names[] = { "--pair", "--max-overhead", "--delay", "--least", "--seed", "--module" };
+    static const char *const names[] = { "--pair", "--max-overhead", "--delay", "--least", "--seed", "--detector", "-d", "--module" };
     const char *argument = arguments[0], *value = NULL;
     int used = 1;
     size_t which = 0, length = strcspn(argument, "=");
@@ -150,6 +161,8 @@ static int own_option(struct wish *wish, char **arguments, int count)
     case 2: good = read_time("--delay", value, 1000, 1, &wish->delay_us); break;
     case 3: good = read_time("--least", value, 1000000, 0, &wish->least_ms); break;
     case 4: good = read_seed(wish, value); break;
+    case 5:
+    case 6: good = read_detector(wish, value); break;
     default:
         wish->modules = rf_reserve(wish->modules, &wish->module_cap, wish->module_count + 1, sizeof *wish->modules);
         wish->modules[wish->module_count++] = value;
@@ -221,7 +234,7 @@ static void keep_racing(struct found *found, const struct found *others)
     found->count = kept;
 }
 
-/* In the form that the library reads: guest/chase/sites.c, 1. They come by module and offset. */
+/* In the form that the library reads: guest/pair.h, 1. They come by module and offset. */
 static void add_sites(struct text *text, const struct found *found)
 {
     for (size_t i = 0; i < found->count; i++) {
@@ -294,7 +307,7 @@ static int start(const struct wish *wish, const char *options, char **argv)
     snprintf(number, sizeof number, "rate_ppm=%.0f;delay_us=%" PRIu64 ";least_ms=%" PRIu64 ";seed=%" PRIu64 ";keep_going=%d",
              wish->rate * 1e6, wish->delay_us, wish->least_ms, wish->seed, wish->keep_going);
     add(&text, number);
-    rf_put_first("LD_LIBRARY_PATH", places.chase);
+    rf_put_first("LD_LIBRARY_PATH", wish->detector ? places.tsan : places.chase);
     if (!wish->no_pair && !find_pair(wish, path, &text))
         return RF_EXIT_USAGE;
     setenv("REDFLAG_CHASE", text.chars, 1);
@@ -335,9 +348,14 @@ int rf_cli_chase(int argc, char **argv)
         fputs(WHO ": no program is named; try 'redflag chase --help'\n", stderr);
         return RF_EXIT_USAGE;
     }
-    if (!wish.pair[0] == !wish.no_pair) {
+    if (!wish.pair[0] == !wish.no_pair || (wish.no_pair && wish.detector)) {
         fputs(WHO ": one of --pair S1,S2 and --no-pair is needed; `redflag sites` lists the sites of a program\n", stderr);
         return RF_EXIT_USAGE;
+    }
+    if (wish.detector) {
+        char setting[32];
+        snprintf(setting, sizeof setting, "detector=%s", wish.detector);
+        rf_run_text_add(&options, setting);
     }
     return start(&wish, options.text, argv + i);
 }

@@ -16,6 +16,7 @@
 #include "guest/memory.h"
 #include "guest/modules.h"
 #include "guest/options.h"
+#include "guest/pair.h"
 #include "guest/patch.h"
 #include "guest/system.h"
 #include "guest/tap.h"
@@ -128,7 +129,8 @@ static void change_call(void *unused, const struct rf_hook_call *call)
 
 bool rf_module_change(const struct rf_image *image, const char *name)
 {
-    (void)name;
+    if (rf_pair_is_set())
+        return rf_pair_change(image, name);
     scan.image = *image;
     scan.hook = wanted;
     if (!rf_scan_slots(&scan))

@@ -16,6 +16,7 @@
 #include "guest/ompt.h"
 #include "guest/online_filter.h"
 #include "guest/options.h"
+#include "guest/pair.h"
 #include "guest/report.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
@@ -144,10 +145,13 @@ static inline unsigned mask_of(uintptr_t addr, size_t length)
 
 static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
+    uint32_t site = detector->wants_site ? rf_pair_class(pc) : 0;
+    if (detector->wants_site && !site)
+        return;
     if (__builtin_expect(rf_benign_any, 0) && rf_benign(addr, size))
         return;
     struct listener *me = listener_of(self);
-    struct rf_online_access access = { .thread = me->index, .flags = flags };
+    struct rf_online_access access = { .thread = me->index, .site = site, .flags = flags };
     struct rf_online_race race;
     bool filtered = detector->repeats && !(flags & RF_A_ATOMIC), write = flags & RF_A_WRITE, locked = false;
     unsigned turns = 0;
@@ -352,13 +356,41 @@ static bool same(const char *a, const char *b)
     return *a == *b;
 }
 
-void rf_online_begin(void)
+/* The number of a site is its role in the pair. */
+static uint32_t class_of_site(void *unused, uint32_t site)
 {
+    (void)unused;
+    return site;
+}
+
+static void take_pair(void *pair, const char *name, const char *value)
+{
+    if (same(name, "first") || same(name, "second"))
+        ((const char **)pair)[name[0] == 's'] = value;
+}
+
+static void begin_pair(char **environment)
+{
+    const char *pair[2] = { "", "" }, *text = rf_environment(environment, "REDFLAG_CHASE");
+    if (text)
+        rf_pair_settings(text, take_pair, pair);
+    if (!pair[0][0] || !pair[1][0])
+        rf_die("the detector %s looks at one pair of sites: use `redflag chase -d %s --pair`", rf_options.detector,
+               rf_options.detector);
+    rf_pair_set(pair[0], pair[1]);
+    settings.site_class = class_of_site;
+}
+
+void rf_online_begin(char **environment)
+{
+    settings.full = same(rf_options.detector, "fullhb"); /* LiteHB that always tracks */
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
-        if (same(all[i]->name, rf_options.detector))
+        if (same(all[i]->name, settings.full ? "litehb" : rf_options.detector))
             detector = all[i];
     if (!detector)
         return;
+    if (detector->wants_site)
+        begin_pair(environment);
     settings.transactions = rf_options.transactions[0] == 'a'   ? RF_TXN_ALL
                             : rf_options.transactions[0] == 'w' ? RF_TXN_WRITES
                                                                 : RF_TXN_SHARED;

@@ -30,7 +30,7 @@ struct rf_online_race {
 /* One access as the engine sees it: inside one granule. */
 struct rf_online_access {
     uint32_t thread; /* its index */
-    uint32_t site;   /* a number for the place in the program; 0 if the detector does not ask */
+    uint32_t site;   /* its role in the pair (guest/pair.h); 0 if the detector does not ask */
     uint32_t note;
     unsigned flags; /* guest/access.h */
 };
@@ -40,6 +40,7 @@ struct rf_online {
     const char *name;
     bool repeats;    /* an access that its thread repeats may be left out: guest/online_filter.h */
     bool conditions; /* guest/tap.h */
+    bool wants_site; /* it looks at one pair of sites: guest/pair.h */
     void (*begin)(const struct rf_options *options);
     /* true: it races, and `race` says where and with what. */
     bool (*access)(const struct rf_online_access *access, uintptr_t addr, unsigned size, struct rf_online_race *race);
@@ -53,7 +54,7 @@ struct rf_online {
 };
 
 /* Sets the tap, if the options ask for a detector that is not the built-in one. */
-void rf_online_begin(void);
+void rf_online_begin(char **environment);
 /* What was found while something was held is told now. */
 void rf_online_tell(struct rf_self *self);
 /* At the end of the run, for --stats. */

@@ -120,7 +120,7 @@ int rf_start(void)
     rf_world_begin();
     rf_depot_begin();
     rf_moments_begin();
-    rf_online_begin();
+    rf_online_begin(environment_block());
     rf_policy_begin();
     rf_record_begin(environment_block());
     rf_refusal_begin();

@@ -300,9 +300,9 @@ void rf_chase_at(uintptr_t addr, uintptr_t second, uint32_t number)
 {
     const struct rf_chase_site *site = &rf_chase_sites[number];
     int *error = __errno_location(), before = *error; /* what finds stacks may change it */
-    if ((site->roles & RF_CHASE_SECOND) && __atomic_load_n(&rf_chase_waiting, __ATOMIC_ACQUIRE))
+    if ((site->roles & RF_PAIR_SECOND) && __atomic_load_n(&rf_chase_waiting, __ATOMIC_ACQUIRE))
         look_for_waiters(addr, second, site);
-    if (site->roles & RF_CHASE_FIRST) {
+    if (site->roles & RF_PAIR_FIRST) {
         if (rf_chase_self.skip)
             rf_chase_self.skip--;
         else

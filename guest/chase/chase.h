@@ -24,18 +24,17 @@
 #include <stdint.h>
 
 #include "guest/hot.h"
+#include "guest/pair.h"
 #include "sites/hook.h"
 
 #define RF_CHASE_SITES 1024u
 #define RF_CHASE_WAITERS 64u
 #define RF_CHASE_DEPTH 128u
 
-enum { RF_CHASE_FIRST = 1, RF_CHASE_SECOND = 2 };
-
 /* A call of a hook at one of the two sites. Written while the module is changed, before it runs. */
 struct rf_chase_site {
     uintptr_t pc;  /* behind the call, or the jump */
-    uint8_t roles; /* s1, s2 or both */
+    uint8_t roles; /* s1, s2 or both: guest/pair.h */
     bool jump;     /* the return address is that of the caller's caller */
     struct rf_hook hook;
 };
@@ -54,7 +53,7 @@ extern uint32_t rf_chase_waiting RF_OURS; /* how many wait */
 
 /* What `redflag chase` asked for, from the environment. */
 struct rf_chase_wish {
-    const char *first, *second; /* guest/chase/sites.c */
+    const char *first, *second; /* guest/pair.h */
     double rate;
     uint64_t delay_ns, least_ns, seed;
     bool keep_going; /* after the first race: other stacks may lead to the sites */

@@ -1,20 +1,16 @@
-/* Which calls of hooks stay: those of the two sites reach code made for each of them, all others are taken out.
+/* Which calls of hooks stay: those of the two sites (guest/pair.h) reach code made for each of them, all others are taken out.
  *
- * 1. The sites are named by the environment: for each module, its build id (or '/' and the name of its file, if it has none), then '+'
- *    and an offset (sites/list.h) in hexadecimal, ascending, for each call; modules are separated by blanks.
- * 2. A call that cannot be changed still works: it comes through the PLT to the hook, which does nothing, or finds by its return
+ * 1. A call that cannot be changed still works: it comes through the PLT to the hook, which does nothing, or finds by its return
  *    address that it is one of the sites (rf_chase_plt).
- * 3. Everything here runs under the lock of guest/modules.c, while nobody runs the code that is changed.
+ * 2. Everything here runs under the lock of guest/modules.c, while nobody runs the code that is changed.
  */
-#include <elf.h>
-#include <link.h>
 #include <dlfcn.h>
 #include <sys/single_threaded.h>
-#include <sys/syscall.h>
 
 #include "guest/chase/chase.h"
 #include "guest/modules.h"
 #include "guest/options.h"
+#include "guest/pair.h"
 #include "guest/patch.h"
 #include "guest/system.h"
 
@@ -22,100 +18,6 @@ struct rf_chase_site rf_chase_sites[RF_CHASE_SITES];
 uint32_t rf_chase_unpatched;
 static uint32_t site_count; /* read without a lock by rf_chase_plt(): entries come before the count */
 static struct rf_chase_found found_counts;
-static const char *wanted_text[2] = { "", "" };
-
-/* -- names ----------------------------------------------------------------------------------------------------------------------- */
-
-static const char *base_name(const char *path)
-{
-    const char *base = path;
-    for (; *path; path++)
-        if (*path == '/')
-            base = path + 1;
-    return base;
-}
-
-/* The module's own name in the form of invariant 1. */
-static void module_id(const struct rf_image *image, const char *path, char id[512])
-{
-    static const char digits[] = "0123456789abcdef";
-    for (unsigned i = 0; i < image->header_count; i++) {
-        const ElfW(Phdr) *header = &image->headers[i];
-        uintptr_t at = image->base + header->p_vaddr, end = at + header->p_filesz;
-        if (header->p_type != PT_NOTE || !rf_image_has(image, at, header->p_filesz))
-            continue;
-        uintptr_t align = header->p_align == 8 ? 7 : 3;
-        while (at < end && end - at >= sizeof(ElfW(Nhdr)) + 4) {
-            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-            const uint8_t *bits = (const uint8_t *)at + sizeof *note + ((note->n_namesz + align) & ~align);
-            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && note->n_descsz < 128 &&
-                __builtin_memcmp(note + 1, "GNU", 4) == 0) {
-                for (unsigned b = 0; b < note->n_descsz; b++) {
-                    id[2 * b] = digits[bits[b] >> 4];
-                    id[2 * b + 1] = digits[bits[b] & 15];
-                }
-                id[2 * note->n_descsz] = 0;
-                return;
-            }
-            at = (uintptr_t)bits + ((note->n_descsz + align) & ~align);
-        }
-    }
-    char program[1024];
-    if (!path[0]) {
-        long length = RF_SYSCALL(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
-        program[length > 0 ? length : 0] = 0;
-        path = program;
-    }
-    rf_format(id, 512, "/%s", base_name(path));
-}
-
-static const char *behind(const char *text, const char *word)
-{
-    while (*word && *text == *word)
-        text++, word++;
-    return *word ? NULL : text;
-}
-
-/* The offsets of a module, one after the other. */
-struct offsets {
-    const char *text; /* "+1a2b+3c4d" and a blank, or the end */
-    uint64_t next;    /* UINT64_MAX: no more */
-};
-
-static void offsets_next(struct offsets *offsets)
-{
-    offsets->next = UINT64_MAX;
-    if (*offsets->text != '+')
-        return;
-    offsets->next = 0;
-    for (offsets->text++; *offsets->text && *offsets->text != '+' && *offsets->text != ' '; offsets->text++) {
-        char c = *offsets->text;
-        offsets->next = offsets->next << 4 | (uint64_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
-    }
-}
-
-static struct offsets offsets_of(const char *text, const char *id)
-{
-    while (*text) {
-        const char *rest = behind(text, id);
-        if (rest && *rest == '+') {
-            struct offsets offsets = { rest, 0 };
-            offsets_next(&offsets);
-            return offsets;
-        }
-        while (*text && *text++ != ' ')
-            ;
-    }
-    return (struct offsets){ text, UINT64_MAX };
-}
-
-/* Calls come in ascending order, and so do offsets. */
-static bool offsets_have(struct offsets *offsets, uint64_t offset)
-{
-    while (offsets->next < offset)
-        offsets_next(offsets);
-    return offsets->next == offset;
-}
 
 /* -- the code of a site ---------------------------------------------------------------------------------------------------------- */
 
@@ -163,13 +65,13 @@ static void make_code(uint8_t *to, uint32_t number, uintptr_t hook)
     uint32_t skip = (uint32_t)((uintptr_t)&rf_chase_self.skip - (uintptr_t)__builtin_thread_pointer());
     struct code code = { to };
     uint8_t *slow[2] = { NULL, NULL };
-    if (site->roles & RF_CHASE_SECOND) {
+    if (site->roles & RF_PAIR_SECOND) {
         PUT(&code, 0x49, 0xbb); /* movabs $rf_chase_waiting, %r11 */
         put64(&code, (uintptr_t)&rf_chase_waiting);
         PUT(&code, 0x41, 0x83, 0x3b, 0x00); /* cmpl $0, (%r11) */
         slow[0] = put_jump(&code, 0x75);    /* jne slow */
     }
-    if (site->roles & RF_CHASE_FIRST) {
+    if (site->roles & RF_PAIR_FIRST) {
         PUT(&code, 0x64, 0x83, 0x3c, 0x25); /* cmpl $0, %fs:skip */
         put32(&code, skip);
         PUT(&code, 0x00);
@@ -220,7 +122,7 @@ static struct {
         uintptr_t address;
     } hooks[MOST_HOOKS];
     uint32_t hook_count;
-    struct offsets offsets[2];
+    struct rf_pair_module module;
     uint32_t removed;
     uint32_t first_site;                          /* of those of this module */
     struct rf_hook_call needed[RF_CHASE_SITES];   /* the calls of the sites from first_site on */
@@ -242,9 +144,7 @@ static void call_found(void *unused, const struct rf_hook_call *call)
 {
     (void)unused;
     const struct rf_hook *hook = &reading.hooks[call->hook].hook;
-    uint64_t offset = (uintptr_t)call->at + call->length - 1 - reading.scan.image.base;
-    uint8_t roles = (offsets_have(&reading.offsets[0], offset) ? RF_CHASE_FIRST : 0) |
-                    (offsets_have(&reading.offsets[1], offset) ? RF_CHASE_SECOND : 0);
+    uint8_t roles = (uint8_t)rf_pair_role(&reading.module, &reading.scan.image, call);
     if (roles && site_known((uintptr_t)call->at + call->length))
         return;
     if (roles && rf_hook_accesses(hook) && site_count < RF_CHASE_SITES) {
@@ -253,8 +153,8 @@ static void call_found(void *unused, const struct rf_hook_call *call)
             .pc = (uintptr_t)call->at + call->length, .roles = roles, .jump = call->jump, .hook = *hook
         };
         __atomic_store_n(&site_count, site_count + 1, __ATOMIC_RELEASE);
-        found_counts.first += roles & RF_CHASE_FIRST;
-        found_counts.second += (roles & RF_CHASE_SECOND) / RF_CHASE_SECOND;
+        found_counts.first += roles & RF_PAIR_FIRST;
+        found_counts.second += (roles & RF_PAIR_SECOND) / RF_PAIR_SECOND;
         return;
     }
     if (!rf_hook_removable(hook) || !rf_options.patch_calls)
@@ -298,10 +198,7 @@ bool rf_module_change(const struct rf_image *image, const char *name)
     reading.hook_count = 0;
     if (!rf_scan_slots(&reading.scan))
         return true;
-    char id[512];
-    module_id(image, name, id);
-    for (unsigned i = 0; i < 2; i++)
-        reading.offsets[i] = offsets_of(wanted_text[i], id);
+    rf_pair_module(&reading.module, image, name);
     reading.first_site = site_count;
     reading.removed = 0;
     rf_scan_stubs(&reading.scan);
@@ -310,7 +207,7 @@ bool rf_module_change(const struct rf_image *image, const char *name)
     found_counts.removed += reading.removed;
     done = change_sites(image) && done;
     if (rf_options.verbosity)
-        rf_say("chase: module %s at 0x%zx: %u calls of hooks are taken out, %u stay%s", id, (size_t)image->base, reading.removed,
+        rf_say("chase: module %s at 0x%zx: %u calls of hooks are taken out, %u stay%s", reading.module.id, (size_t)image->base, reading.removed,
                site_count - reading.first_site, done ? "" : ", some could not be changed");
     return done;
 }
@@ -334,8 +231,7 @@ struct rf_chase_found rf_chase_found(void)
 
 void rf_chase_wanted(const char *first, const char *second)
 {
-    wanted_text[0] = first;
-    wanted_text[1] = second;
+    rf_pair_set(first, second);
     if (__libc_single_threaded)
         rf_modules_look();
 }

@@ -3,7 +3,7 @@
  * 1. It begins in its first constructor: libc and the loader are there, and no instrumented code has run but resolvers and what the
  *    program's .preinit_array calls. There is one thread.
  * 2. The environment says what is to be done, in REDFLAG_CHASE; without it nothing is: all calls of hooks are taken out.
- *        rate_ppm=50000;delay_us=10000;least_ms=1000;seed=1;keep_going=0;first=BUILD-ID+1a2b+3c4d BUILD-ID+...;second=...
+ *        rate_ppm=50000;delay_us=10000;least_ms=1000;seed=1;keep_going=0;first=...;second=...     (guest/pair.h)
  * 3. The end: the first of exit(), _exit(), quick_exit() or the destructors sums up and decides the status.
  */
 #include <dlfcn.h>
@@ -13,7 +13,6 @@
 
 #include "guest/chase/chase.h"
 #include "guest/intercept.h"
-#include "guest/memory.h"
 #include "guest/options.h"
 #include "guest/planes.h"
 #include "guest/report_parts.h"
@@ -53,8 +52,9 @@ static bool same(const char *a, const char *b)
     return *a == *b;
 }
 
-static void take(struct rf_chase_wish *wish, const char *name, const char *value)
+static void take(void *context, const char *name, const char *value)
 {
+    struct rf_chase_wish *wish = context;
     if (same(name, "first"))
         wish->first = value;
     else if (same(name, "second"))
@@ -73,29 +73,6 @@ static void take(struct rf_chase_wish *wish, const char *name, const char *value
         rf_die("REDFLAG_CHASE: unknown setting '%s'; it is written by `redflag chase`", name);
 }
 
-/* NAME=VALUE;NAME=VALUE. The text is copied, and cut there. */
-static void read_wish(struct rf_chase_wish *wish, const char *text)
-{
-    size_t length = 0;
-    while (text[length])
-        length++;
-    char *copy = rf_pages(length + 1), *at = copy;
-    __builtin_memcpy(copy, text, length + 1);
-    while (*at) {
-        char *name = at, *value = "";
-        for (; *at && *at != ';'; at++) {
-            if (*at == '=') {
-                *at = 0;
-                value = at + 1;
-            }
-        }
-        if (*at)
-            *at++ = 0;
-        if (*name)
-            take(wish, name, value);
-    }
-}
-
 /* -- begin ----------------------------------------------------------------------------------------------------------------------- */
 
 extern int __cxa_at_quick_exit(void (*function)(void *), void *library);
@@ -108,7 +85,7 @@ static __attribute__((constructor(101))) void begin(void)
     rf_report_begin();
     const char *text = rf_environment(environ, "REDFLAG_CHASE");
     if (text)
-        read_wish(&wish, text);
+        rf_pair_settings(text, take, &wish);
     __cxa_at_quick_exit(end_quickly, NULL);
     rf_chase_begin(&wish);
     rf_started = 1;

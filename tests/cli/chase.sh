@@ -69,6 +69,18 @@ for app in ./gcc-app ./clang-app; do
     grep -q ' 0 taken out, [1-9][0-9]* not patched' err || fail "patched all the same: $(cat err)"
     chase 66 mixed 200
 
+    # LiteHB and FullHB see the same race, and the locks
+    for detector in litehb fullhb; do
+        for scene in plain mixed ranges heap locked rwlock handover bytes; do
+            [ $scene$app != ranges./clang-app ] || continue
+            want=66
+            case $scene in locked | rwlock | handover | bytes) want=0 ;; esac
+            status=0
+            "$redflag" chase -d $detector --pair "$(pair $scene)" "$app" $scene 30 >out 2>err || status=$?
+            [ $status -eq $want ] || fail "$detector: $scene in $app: $status: $(cat err)"
+        done
+    done
+
     # never: there is no race
     options=$busy
     for scene in locked rwlock handover bytes forks; do
@@ -140,6 +152,8 @@ refused --pair "$(pair plain)" --delay=-1ms ./gcc-app plain
 refused --pair "$(pair plain)" --max-overhead 101% ./gcc-app plain
 refused --pair "$(pair plain)" --max-overhead x ./gcc-app plain
 refused --pair "$(pair plain)" --seed x ./gcc-app plain
+refused --pair "$(pair plain)" -d eraser ./gcc-app plain
+refused --no-pair -d litehb ./gcc-app plain
 refused --pair "$(pair plain)" --nothing ./gcc-app plain
 refused --pair "$(pair plain)" --module ./none ./gcc-app plain
 refused --pair "$(pair plain)" /bin/true
