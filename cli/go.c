@@ -5,7 +5,8 @@
  *    inside and runs by itself.
  * 2. Go ignores an overlay that names a file which it does not look at, without a word. So go is asked first what package runtime/race
  *    is made of; unless it is our file and nothing else, nothing is built.
- * 3. The overlay is in memory, as an inherited descriptor: nothing is left behind.
+ * 3. The overlay, and the file of hooks that cli/go_fast.c makes, are in memory, as descriptors of this process, which go then is:
+ *    nothing is left behind.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,20 +17,22 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/go_fast.h"
 #include "cli/places.h"
 #include "trace/grow.h"
 
 #define WHO "redflag go"
 #define OURS "redflag.c"
 #define BUNDLED "race_linux_amd64.syso"
+#define HOOKS "race_amd64.s"
 
 static int help(void)
 {
     puts("usage: redflag go [OPTION...] build|install|run|test [ARGUMENT OF GO...]\n"
-         "       redflag go overlay\n\n"
+         "       redflag go overlay DIRECTORY\n\n"
          "Builds Go programs, and runs them or their tests, with redflag's race detector in place of the one of `go build -race`.\n"
-         "The program that `redflag go build` leaves runs by itself. `overlay` prints what makes it so, for tools that call go\n"
-         "themselves: GOFLAGS=-overlay=FILE go test -race ...\n\n"
+         "The program that `redflag go build` leaves runs by itself. `overlay` puts what makes it so into a directory, for\n"
+         "tools that call go themselves: GOFLAGS=-overlay=DIRECTORY/overlay.json go test -race ...\n\n"
          "  -d, --detector NAME   for run and test: fasttrack (the default), acculock, pacer, ...; `redflag go -d list` names all\n"
          "      --rate SHARE      pacer: how much of the run is sampled, as 0.01\n"
          "      --seed NUMBER     of every random choice\n\n"
@@ -99,37 +102,9 @@ static void put_quoted(FILE *file, const char *text)
     putc('"', file);
 }
 
-/* What the user's own overlay replaces, without the brackets around it; NULL: it cannot be read. */
-static char *user_overlay(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char *text = rf_zeroed(1, 1);
-    size_t size = 0;
-    for (char block[4096]; file;) {
-        size_t got = fread(block, 1, sizeof block, file);
-        if (!got)
-            break;
-        text = rf_resize(text, size + got + 1);
-        memcpy(text + size, block, got);
-        text[size += got] = 0;
-    }
-    if (!file) {
-        fprintf(stderr, WHO ": %s: %s\n", path, strerror(errno));
-        return NULL;
-    }
-    fclose(file);
-    const char *key = strstr(text, "\"Replace\"");
-    char *open = key ? strchr(key, '{') : NULL, *close = open ? strchr(open, '}') : NULL;
-    if (!close) {
-        fprintf(stderr, WHO ": %s: this is no overlay for go: it has no \"Replace\" with names of files\n", path);
-        return NULL;
-    }
-    *close = 0;
-    return open + 1;
-}
-
-/* `rest`: what else is replaced. */
-static void write_overlay(FILE *file, const char *goroot, const char *ours, const char *rest)
+/* What replaces what: our file comes to package runtime/race, in place of the bundled object; `fast` in place of the file of hooks in
+ * package runtime (NULL: that stays); and `rest`, what else the user replaces, or NULL. */
+static void write_overlay(FILE *file, const char *goroot, const char *ours, const char *fast, const char *rest)
 {
     char package[2 * PATH_MAX];
     fputs("{\"Replace\":{", file);
@@ -140,27 +115,120 @@ static void write_overlay(FILE *file, const char *goroot, const char *ours, cons
     put_quoted(file, package);
     fputs(":", file);
     put_quoted(file, ours);
+    if (fast) {
+        snprintf(package, sizeof package, "%s/src/runtime/" HOOKS, goroot);
+        fputs(",", file);
+        put_quoted(file, package);
+        fputs(":", file);
+        put_quoted(file, fast);
+    }
     if (rest && rest[strspn(rest, " \t\r\n")])
         fprintf(file, ",%s", rest);
     fputs("}}\n", file);
 }
 
-/* The overlay, as a file that a child of ours can open by the name; false: it said why. */
+/* A file in memory: what is written to the stream is found under the name, by us and by those whom we become or start. */
+static FILE *in_memory(char *name, size_t size)
+{
+    int fd = memfd_create("redflag-go", 0);
+    if (fd < 0)
+        return NULL;
+    snprintf(name, size, "/proc/%d/fd/%d", (int)getpid(), fd);
+    return fdopen(dup(fd), "w");
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = rf_zeroed(1, 1);
+    size_t size = 0;
+    if (!file)
+        return NULL;
+    for (char block[4096];;) {
+        size_t got = fread(block, 1, sizeof block, file);
+        if (!got)
+            break;
+        text = rf_resize(text, size + got + 1);
+        memcpy(text + size, block, got);
+        text[size += got] = 0;
+    }
+    fclose(file);
+    return text;
+}
+
+/* What the user's own overlay replaces, without the brackets around it; NULL: it cannot be read. */
+static char *user_overlay(const char *path)
+{
+    char *text = read_file(path);
+    if (!text) {
+        fprintf(stderr, WHO ": %s: %s\n", path, strerror(errno));
+        return NULL;
+    }
+    const char *key = strstr(text, "\"Replace\"");
+    char *open = key ? strchr(key, '{') : NULL, *close = open ? strchr(open, '}') : NULL;
+    if (!close) {
+        fprintf(stderr, WHO ": %s: this is no overlay for go: it has no \"Replace\" with names of files\n", path);
+        return NULL;
+    }
+    *close = 0;
+    return open + 1;
+}
+
+/* Go's file of hooks with ours in it; false: it stays as it is. */
+static bool make_fast(const char *goroot, FILE *file)
+{
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/src/runtime/" HOOKS, goroot);
+    char *source = file ? read_file(path) : NULL;
+    bool made = source && rf_go_fast(source, file);
+    free(source);
+    if (file)
+        fclose(file);
+    return made;
+}
+
+/* The overlay, as a file; false: it said why. */
 static bool make_overlay(const char *goroot, const char *ours, const char *users, char *name, size_t size)
 {
-    int fd = memfd_create("redflag-go-overlay", 0);
-    FILE *file = fd >= 0 ? fdopen(dup(fd), "w") : NULL;
+    char fast[64];
     char *rest = users ? user_overlay(users) : NULL;
     if (users && !rest)
         return false;
+    bool faster = make_fast(goroot, in_memory(fast, sizeof fast));
+    FILE *file = in_memory(name, size);
     if (!file) {
         fprintf(stderr, WHO ": the overlay cannot be made: %s\n", strerror(errno));
         return false;
     }
-    write_overlay(file, goroot, ours, rest);
+    write_overlay(file, goroot, ours, faster ? fast : NULL, rest);
     fclose(file);
-    snprintf(name, size, "/proc/self/fd/%d", fd);
     return true;
+}
+
+/* redflag go overlay DIRECTORY: the same, to stay. */
+static int keep_overlay(const char *goroot, const char *ours, const char *directory)
+{
+    char fast[2 * PATH_MAX], name[2 * PATH_MAX], full[PATH_MAX];
+    if (!realpath(directory, full)) {
+        fprintf(stderr, WHO ": %s: %s\n", directory, strerror(errno));
+        return RF_EXIT_USAGE;
+    }
+    snprintf(fast, sizeof fast, "%s/" HOOKS, full);
+    snprintf(name, sizeof name, "%s/overlay.json", full);
+    bool faster = make_fast(goroot, fopen(fast, "w"));
+    FILE *file = fopen(name, "w");
+    if (!file) {
+        fprintf(stderr, WHO ": %s: %s\n", name, strerror(errno));
+        return RF_EXIT_USAGE;
+    }
+    write_overlay(file, goroot, ours, faster ? fast : NULL, NULL);
+    bool bad = ferror(file);
+    if (fclose(file) != 0 || bad) {
+        fprintf(stderr, WHO ": %s: cannot be written\n", name);
+        return RF_EXIT_USAGE;
+    }
+    puts(name);
+    return RF_EXIT_OK;
 }
 
 /* Is package runtime/race our file and nothing else (2)? */
@@ -257,6 +325,10 @@ int rf_cli_go(int argc, char **argv)
         fprintf(stderr, WHO ": %s%s%s; build, install, run or test is expected\n", *verb ? "'" : "no verb", verb, *verb ? "'" : "");
         return RF_EXIT_USAGE;
     }
+    if (shows && argc != i + 2) {
+        fputs(WHO ": overlay: one directory is needed, to put it into\n", stderr);
+        return RF_EXIT_USAGE;
+    }
     if (chosen && !runs) {
         fputs(WHO ": a program that is built takes its options when it runs, from REDFLAG_OPTIONS\n", stderr);
         return RF_EXIT_USAGE;
@@ -274,6 +346,8 @@ int rf_cli_go(int argc, char **argv)
     char *asks[] = { (char *)go, "env", "GOROOT", NULL };
     if (!ask(asks, goroot, sizeof goroot))
         return RF_EXIT_USAGE;
+    if (shows)
+        return keep_overlay(goroot, ours, argv[i + 1]);
     int count = argc - i - 1;
     const char *users = take_user_overlay(&count, argv + i + 1);
     if (!make_overlay(goroot, ours, users, overlay, sizeof overlay))
@@ -281,10 +355,6 @@ int rf_cli_go(int argc, char **argv)
     snprintf(flag, sizeof flag, "-overlay=%s", overlay);
     if (!overlay_works(go, flag))
         return RF_EXIT_USAGE;
-    if (shows) {
-        write_overlay(stdout, goroot, ours, NULL);
-        return RF_EXIT_OK;
-    }
     char **command = rf_zeroed((size_t)count + 5, sizeof *command);
     command[0] = (char *)go;
     command[1] = (char *)verb;

@@ -2,9 +2,10 @@
  *
  * 1. Go's hooks name an address, not a size: they stand for the variable that begins there. So an access is one to the byte at the
  *    address; ranges (composite values, copies, strings) are accesses to all of their bytes.
- * 2. A granule of eight bytes has a cell, W and R, for its first byte: that is all that a pointer, an int or a float64 needs. WHOLE in W:
- *    the other seven bytes have the same history (ranges). Otherwise they have none, or it is in the granule's `extra`: one for all
- *    seven, or one for each.
+ * 2. A granule of eight bytes has a cell, W and R, and a MASK: the bytes that have this history. The others have none; or, with OTHERS,
+ *    they were written in the same W and not read since. That is all that pointers, numbers, ranges, and bytes that one loop writes or
+ *    reads one after the other need. Where it does not do, MASK is the first byte alone, and the other seven are in the granule's
+ *    `extra`: one history for all seven, or one for each.
  * 3. LOCKED in W is the lock of the granule: of its cell, its notes, its extra and all that hangs there, synchronisation objects
  *    included. Only its holder changes any of it.
  * 4. Without the lock a goroutine may see that a byte's W or R is of its own present epoch. Then this access is already recorded, and
@@ -19,27 +20,27 @@
 #include "core/event.h"
 #include "go/readers.h"
 
-#define ADDRESS_MASK ((UINT64_C(1) << 42) - 8)
-#define CELLS_AT 0x100000000000
-#define SIDES_AT 0x200000000000
-#define TOUCHED_AT 0x320000000000 /* a byte for each PATCH of cells: has any of them ever been locked? */
-#define PATCH_BITS 16
+#define CELL_NOTES_AT 0x200000000000 /* 8 bytes for each granule */
+#define EXTRAS_AT 0x280000000000     /* and 8 */
+#define TOUCHED_AT 0x320000000000 /* a byte for each PATCH of cells: was any of them locked since they were last cleared together? */
+#define PATCH_BITS 9
+#define PATCH ((uintptr_t)1 << (PATCH_BITS - 1)) /* bytes of the program that a patch is for */
 #define TOUCHED_SIZE ((UINT64_C(1) << 43) >> PATCH_BITS)
 
 #define LOCKED (UINT64_C(1) << 63)
 #define EXTRA (UINT64_C(1) << 62)
-#define WHOLE (UINT64_C(1) << 61)
-#define FLAGS (LOCKED | EXTRA | WHOLE)
+#define OTHERS (UINT64_C(1) << 61)
+#define MASK_SHIFT GO_MASK_SHIFT
+#define MASK (UINT64_C(0xff) << MASK_SHIFT)
+#define FLAGS (LOCKED | EXTRA | OTHERS | MASK)
 
 struct cell {
     uint64_t w; /* an epoch, and FLAGS */
     uint64_t r; /* an epoch, or with RF_TAG the number of a set of readers */
 };
 
-/* What goes with the cell and is looked at less often. */
-struct side {
-    uint32_t w_note, r_note;
-    struct extra *extra; /* valid if EXTRA */
+struct cell_notes {
+    uint32_t w, r;
 };
 
 struct part {
@@ -47,35 +48,66 @@ struct part {
     uint32_t w_note, r_note;
 };
 
-enum { REST_LIKE_CELL, REST_IS_ONE, REST_IS_BYTES }; /* the seven bytes: see WHOLE; `rest`; `bytes` */
+enum { REST_IN_CELL, REST_IS_ONE, REST_IS_BYTES }; /* the seven bytes: see MASK; `rest`; `bytes` */
 
-struct object;
+struct stamp {
+    rf_epoch epoch;
+    uint32_t note;
+    bool writes;
+};
+
+/* See objects.h. */
+struct object {
+    uintptr_t addr;     /* 0: there is none */
+    struct view view;   /* what an acquire learns */
+    struct stamp first; /* of atomic operations on it: how many, of what size, and where the others are */
+    uint32_t size, count;
+    struct object *next; /* of those in this granule */
+    struct stamp *others;
+    uint32_t cap, pad;
+};
 
 struct extra {
-    struct object *objects; /* objects.h: those with addresses in this granule */
-    struct part *bytes;     /* 1 to 7 */
+    struct object object; /* the first; most often the only one */
+    struct part *bytes;   /* 1 to 7 */
     struct part rest;
     uint32_t state, pad;
     struct extra *next; /* of those that are free */
-};
+} __attribute__((aligned(64)));
 
 static inline struct cell *cell_of(uintptr_t addr)
 {
-    return (struct cell *)((addr & ADDRESS_MASK) * 2 + CELLS_AT);
+    return (struct cell *)((addr & GO_ADDRESS_MASK) * 2 + GO_CELLS_AT);
 }
 
-static inline struct side *side_of(const struct cell *cell)
+static inline struct cell_notes *notes_of(const struct cell *cell)
 {
-    return (struct side *)((uintptr_t)cell - CELLS_AT + SIDES_AT);
+    return (struct cell_notes *)(((uintptr_t)cell - GO_CELLS_AT) / 2 + CELL_NOTES_AT);
+}
+
+/* Valid if EXTRA. */
+static inline struct extra **extra_of(const struct cell *cell)
+{
+    return (struct extra **)(((uintptr_t)cell - GO_CELLS_AT) / 2 + EXTRAS_AT);
+}
+
+static inline unsigned mask_of(uint64_t w)
+{
+    return w >> MASK_SHIFT & 0xff;
+}
+
+static inline uint64_t with_mask(uint64_t w, unsigned mask)
+{
+    return (w & ~MASK) | (uint64_t)mask << MASK_SHIFT;
 }
 
 static inline uint8_t *touched_of(const struct cell *cell)
 {
-    return (uint8_t *)(((uintptr_t)cell - CELLS_AT) >> PATCH_BITS) + TOUCHED_AT;
+    return (uint8_t *)(((uintptr_t)cell - GO_CELLS_AT) >> PATCH_BITS) + TOUCHED_AT;
 }
 
 /* W as it was, without LOCKED. */
-static inline uint64_t cell_lock(struct cell *cell)
+static inline __attribute__((always_inline)) uint64_t cell_lock(struct cell *cell)
 {
     uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
     for (unsigned turns = 0;;) {
@@ -85,8 +117,8 @@ static inline uint64_t cell_lock(struct cell *cell)
         } else if (__atomic_compare_exchange_n(&cell->w, &w, w | LOCKED, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             break;
     }
-    if (__builtin_expect(!*touched_of(cell), 0))
-        *touched_of(cell) = 1;
+    if (__builtin_expect(!__atomic_load_n(touched_of(cell), __ATOMIC_RELAXED), 0))
+        __atomic_store_n(touched_of(cell), 1, __ATOMIC_RELAXED);
     return w;
 }
 
@@ -102,11 +134,24 @@ static struct {
     struct extra *free;
 } __attribute__((aligned(64))) extra_pools[STRIPES];
 
-static struct extra *extra_new(struct cell *cell, uint64_t *w)
+/* At the beginning of a line of the cache. They are never given back. */
+static struct extra *extra_fresh(void)
 {
-    struct side *side = side_of(cell);
-    if (*w & EXTRA)
-        return side->extra;
+    static uint32_t lock;
+    static char *next, *end;
+    spin_lock(&lock);
+    if (next == end) {
+        next = pages_at(0, 1024 * sizeof(struct extra));
+        end = next + 1024 * sizeof(struct extra);
+    }
+    struct extra *extra = (struct extra *)(void *)next;
+    next += sizeof *extra;
+    spin_unlock(&lock);
+    return extra;
+}
+
+static __attribute__((noinline)) struct extra *extra_add(struct cell *cell, uint64_t *w)
+{
     unsigned stripe = (unsigned)(pool_here() - pools);
     spin_lock(&extra_pools[stripe].lock);
     struct extra *extra = extra_pools[stripe].free;
@@ -114,12 +159,16 @@ static struct extra *extra_new(struct cell *cell, uint64_t *w)
         extra_pools[stripe].free = extra->next;
     spin_unlock(&extra_pools[stripe].lock);
     if (!extra)
-        extra = take(sizeof *extra);
-    extra->objects = NULL;
-    extra->state = REST_LIKE_CELL;
-    __atomic_store_n(&side->extra, extra, __ATOMIC_RELEASE);
+        extra = extra_fresh();
+    extra->state = REST_IN_CELL;
+    __atomic_store_n(extra_of(cell), extra, __ATOMIC_RELEASE);
     *w |= EXTRA;
     return extra;
+}
+
+static inline struct extra *extra_new(struct cell *cell, uint64_t *w)
+{
+    return *w & EXTRA ? *extra_of(cell) : extra_add(cell, w);
 }
 
 static void part_clear(struct part *part)
@@ -129,19 +178,19 @@ static void part_clear(struct part *part)
     part->w = part->r = 0;
 }
 
-/* The seven bytes are to be like the cell again. Room for bytes stays with the extra: invariant 4. */
+/* The seven bytes are to be in the cell again, without history. Room for bytes stays with the extra: invariant 4. */
 static void extra_clear_rest(struct extra *extra)
 {
     if (extra->state == REST_IS_ONE)
         part_clear(&extra->rest);
     for (unsigned i = 0; extra->state == REST_IS_BYTES && i < 7; i++)
         part_clear(&extra->bytes[i]);
-    extra->state = REST_LIKE_CELL;
+    extra->state = REST_IN_CELL;
 }
 
 static void extra_end(struct cell *cell, uint64_t *w)
 {
-    struct extra *extra = side_of(cell)->extra;
+    struct extra *extra = *extra_of(cell);
     *w &= ~EXTRA;
     unsigned stripe = (unsigned)(pool_here() - pools);
     spin_lock(&extra_pools[stripe].lock);
@@ -206,30 +255,35 @@ static inline bool step_race_in_set(struct step *step, uint32_t set)
 #undef FT_COPIED
 #undef FT_COUNT
 
-/* The step on one history. */
-static inline struct part part_step(struct step *step, struct part part)
+#define INLINE static inline __attribute__((always_inline))
+
+/* The step on one history. Scalars, since a struct that is written in parts and read as a whole makes the processor wait. */
+INLINE void history_step(struct step *step, uint64_t *w, uint64_t *r, uint32_t *w_note, uint32_t *r_note, unsigned byte)
 {
-    struct fg_cell cell = { .word = (unsigned __int128)part.w << 64 | part.r, .write_note = part.w_note, .read_note = part.r_note };
-    if (step->write)
-        fg_write(step, step, &cell, 0, step->note);
-    else
-        fg_read(step, step, &cell, 0, step->note);
-    return (struct part){ (uint64_t)(cell.word >> 64), (uint64_t)cell.word, cell.write_note, cell.read_note };
+    struct fg_cell cell;
+    cell.word = (unsigned __int128)*w << 64 | *r;
+    cell.write_note = *w_note;
+    cell.read_note = *r_note;
+    bool race = step->write ? fg_write(step, step, &cell, 0, step->note) : fg_read(step, step, &cell, 0, step->note);
+    if (__builtin_expect(race, 0))
+        step->race_byte = byte;
+    *w = (uint64_t)(cell.word >> 64);
+    *r = (uint64_t)cell.word;
+    *w_note = cell.write_note;
+    *r_note = cell.read_note;
 }
 
+/* The history of the bytes in MASK, and that of those which are not. */
 static inline struct part head_of(const struct cell *cell, uint64_t w)
 {
-    const struct side *side = side_of(cell);
-    return (struct part){ w & ~FLAGS, cell->r, side->w_note, side->r_note };
+    const struct cell_notes *notes = notes_of(cell);
+    return (struct part){ w & ~FLAGS, cell->r, notes->w, notes->r };
 }
 
-static inline void head_put(struct cell *cell, uint64_t *w, struct part part)
+static inline struct part others_of(const struct cell *cell, uint64_t w)
 {
-    struct side *side = side_of(cell);
-    side->w_note = part.w_note;
-    side->r_note = part.r_note;
-    __atomic_store_n(&cell->r, part.r, __ATOMIC_RELAXED);
-    *w = (*w & FLAGS) | part.w;
+    const struct cell_notes *notes = notes_of(cell);
+    return w & OTHERS ? (struct part){ w & ~FLAGS, w & ~FLAGS, notes->w, notes->w } : (struct part){ 0 };
 }
 
 static struct part part_copied(struct part part)
@@ -239,15 +293,40 @@ static struct part part_copied(struct part part)
     return part;
 }
 
-/* The seven bytes get a history of their own. */
+static inline struct part *extra_bytes(struct extra *extra)
+{
+    if (!extra->bytes)
+        __atomic_store_n(&extra->bytes, take(7 * sizeof *extra->bytes), __ATOMIC_RELEASE);
+    return extra->bytes;
+}
+
+/* The seven bytes get histories of their own. */
 static struct extra *rest_apart(struct cell *cell, uint64_t *w)
 {
     struct extra *extra = extra_new(cell, w);
-    if (extra->state != REST_LIKE_CELL)
+    if (extra->state != REST_IN_CELL)
         return extra;
-    extra->rest = *w & WHOLE ? part_copied(head_of(cell, *w)) : (struct part){ 0 };
-    extra->state = REST_IS_ONE;
-    *w &= ~WHOLE;
+    struct part head = head_of(cell, *w), others = others_of(cell, *w);
+    unsigned mask = mask_of(*w);
+    bool moved = false; /* a set of readers has one owner: the first who gets it; the others have copies */
+    if (mask >> 1 == 0x7f || mask >> 1 == 0) {
+        extra->rest = mask >> 1 ? mask & 1 ? part_copied(head) : head : others;
+        __atomic_store_n(&extra->state, REST_IS_ONE, __ATOMIC_RELEASE);
+    } else {
+        struct part *bytes = extra_bytes(extra);
+        for (unsigned i = 1; i < 8; i++) {
+            bool mine = mask >> i & 1;
+            bytes[i - 1] = !mine ? others : moved || mask & 1 ? part_copied(head) : head;
+            moved |= mine;
+        }
+        __atomic_store_n(&extra->state, REST_IS_BYTES, __ATOMIC_RELEASE);
+    }
+    if (!(mask & 1)) {
+        __atomic_store_n(&cell->r, others.r, __ATOMIC_RELAXED);
+        notes_of(cell)->r = others.r_note;
+        *w = (*w & FLAGS) | others.w;
+    }
+    *w = with_mask(*w & ~OTHERS, mask & 1 || others.w ? 1 : 0);
     return extra;
 }
 
@@ -256,13 +335,12 @@ static struct part *bytes_apart(struct cell *cell, uint64_t *w)
     struct extra *extra = rest_apart(cell, w);
     if (extra->state == REST_IS_BYTES)
         return extra->bytes;
-    if (!extra->bytes)
-        __atomic_store_n(&extra->bytes, take(7 * sizeof *extra->bytes), __ATOMIC_RELEASE);
+    struct part *bytes = extra_bytes(extra);
     for (unsigned i = 0; i < 7; i++)
-        extra->bytes[i] = i < 6 ? part_copied(extra->rest) : extra->rest;
+        bytes[i] = i < 6 ? part_copied(extra->rest) : extra->rest;
     extra->rest = (struct part){ 0 };
-    extra->state = REST_IS_BYTES;
-    return extra->bytes;
+    __atomic_store_n(&extra->state, REST_IS_BYTES, __ATOMIC_RELEASE);
+    return bytes;
 }
 
 static inline bool part_equal(const struct part *a, const struct part *b)
@@ -273,67 +351,88 @@ static inline bool part_equal(const struct part *a, const struct part *b)
 /* After an access to the whole granule: if all bytes have one history now, the cell tells it all. */
 static void rest_back(struct cell *cell, uint64_t *w)
 {
-    struct extra *extra = side_of(cell)->extra;
+    struct extra *extra = *extra_of(cell);
     struct part head = head_of(cell, *w);
     unsigned count = extra->state == REST_IS_BYTES ? 7 : 1;
     const struct part *rest = extra->state == REST_IS_BYTES ? extra->bytes : &extra->rest;
     for (unsigned i = 0; i < count; i++)
         if (!part_equal(&rest[i], &head))
             return;
-    extra->state = REST_LIKE_CELL;
-    *w |= WHOLE;
-    if (!extra->objects)
+    extra->state = REST_IN_CELL;
+    *w |= MASK;
+    if (!extra->object.addr)
         extra_end(cell, w);
 }
 
-static inline void step_on(struct step *step, struct part *part, unsigned byte)
+static void step_on(struct step *step, struct part *part, unsigned byte)
 {
-    rf_epoch before = step->race;
-    *part = part_step(step, *part);
-    if (!before && step->race)
-        step->race_byte = byte;
+    history_step(step, &part->w, &part->r, &part->w_note, &part->r_note, byte);
 }
 
-static void step_head(struct step *step, struct cell *cell, uint64_t *w)
+INLINE void step_head(struct step *step, struct cell *cell, uint64_t *w, unsigned byte)
 {
-    struct part head = head_of(cell, *w);
-    step_on(step, &head, 0);
-    head_put(cell, w, head);
+    struct cell_notes *notes = notes_of(cell);
+    uint64_t epoch = *w & ~FLAGS, r = cell->r;
+    history_step(step, &epoch, &r, &notes->w, &notes->r, byte);
+    __atomic_store_n(&cell->r, r, __ATOMIC_RELAXED);
+    *w = (*w & FLAGS) | epoch;
 }
 
-/* All bytes, and none of them has a history apart. */
-static void step_whole(struct step *step, struct cell *cell, uint64_t *w)
+/* The step on bytes `mask` where the cell can tell the result; false, and nothing has changed, if it cannot. */
+static bool step_in_cell(struct step *step, struct cell *cell, uint64_t *w, unsigned mask)
 {
-    bool one = *w & WHOLE || !((*w & ~FLAGS) | cell->r);
-    step_head(step, cell, w);
-    if (one || step->write || (!(*w & ~FLAGS) && cell->r == step->now)) {
-        *w |= WHOLE;
-        return;
+    const struct cell_notes *notes = notes_of(cell);
+    unsigned has = mask_of(*w), byte = (unsigned)__builtin_ctz(mask);
+    uint64_t epoch = *w & ~FLAGS, r = cell->r, flags = 0;
+    bool others = *w & OTHERS, all = (mask & has) == has; /* all that have the cell's history are accessed */
+    bool here = r == step->now && notes->r == step->note; /* R is of this place in the program and this epoch */
+    if (step->write) {
+        /* Of bytes that were only written, a check against R of the same W is the stricter one (detect/fasttrack.h, 3). */
+        if (all && (!others || mask == 0xff)) {
+            step_head(step, cell, w, byte);
+            *w = with_mask(*w & ~OTHERS, mask);
+            return true;
+        }
+        if (others || mask & has || !here || epoch != step->now || notes->w != step->note)
+            return false;
+        *w |= (uint64_t)mask << MASK_SHIFT;
+        return true;
     }
-    struct extra *extra = rest_apart(cell, w); /* the others were never accessed before */
-    extra->rest = (struct part){ 0, step->now, 0, step->note };
+    if ((mask & has) == mask && r == step->now)
+        return true;
+    if (mask == has)
+        flags = *w & OTHERS;
+    else if (!(mask & ~has)) { /* some of them: the others are left as they were written */
+        if (has != 0xff || r != epoch || notes->r != notes->w)
+            return false;
+        flags = OTHERS;
+    } else if (!(mask & has) && has) { /* more of the same */
+        if (!here || (!others && epoch))
+            return false;
+        *w |= (uint64_t)mask << MASK_SHIFT;
+        return true;
+    } else { /* these, and more */
+        bool replaces = !(r & RF_TAG) && r != step->now && view_knows(&step->g->view, r);
+        if (!all || (!others && epoch) || (!replaces && !here))
+            return false;
+        flags = *w & OTHERS;
+    }
+    step_head(step, cell, w, byte);
+    *w = with_mask(*w & ~OTHERS, mask) | flags;
+    return true;
 }
 
-/* The bytes of the mask, which is not empty. The cell is locked. */
-static void step_bytes(struct step *step, struct cell *cell, uint64_t *w, unsigned mask)
+static __attribute__((noinline)) void step_parts(struct step *step, struct cell *cell, uint64_t *w, unsigned mask)
 {
-    bool apart = *w & EXTRA && side_of(cell)->extra->state != REST_LIKE_CELL;
-    if (mask == 0xff && !apart) {
-        step_whole(step, cell, w);
+    if (!(*w & EXTRA && (*extra_of(cell))->state != REST_IN_CELL) && step_in_cell(step, cell, w, mask))
         return;
-    }
-    if (mask == 1) {
-        if (*w & WHOLE)
-            rest_apart(cell, w);
-        step_head(step, cell, w);
-        return;
-    }
-    if (mask & 1) { /* before the others go apart: what they get is a copy of what was */
-        if (!apart)
-            rest_apart(cell, w);
-        step_head(step, cell, w);
-    }
     struct extra *extra = rest_apart(cell, w);
+    if (mask & 1) {
+        step_head(step, cell, w, 0);
+        *w = with_mask(*w, 1);
+    }
+    if (mask == 1)
+        return;
     if ((mask & 0xfe) == 0xfe && extra->state == REST_IS_ONE) {
         step_on(step, &extra->rest, 1);
     } else {
@@ -344,6 +443,15 @@ static void step_bytes(struct step *step, struct cell *cell, uint64_t *w, unsign
     }
     if (mask == 0xff)
         rest_back(cell, w);
+}
+
+/* The bytes of the mask, which is not empty. The cell is locked. */
+INLINE void step_bytes(struct step *step, struct cell *cell, uint64_t *w, unsigned mask)
+{
+    if (mask == mask_of(*w) && !(*w & (EXTRA | OTHERS)))
+        step_head(step, cell, w, (unsigned)__builtin_ctz(mask));
+    else
+        step_parts(step, cell, w, mask);
 }
 
 #endif

@@ -12,14 +12,16 @@
 #ifndef RF_GO_GOROUTINES_H
 #define RF_GO_GOROUTINES_H
 
+#include "go/layout.h"
 #include "go/notes.h"
 #include "go/views.h"
 
 #ifndef RF_TIME_LIMIT
 #define RF_TIME_LIMIT (UINT32_MAX - 64) /* less for tests. A hook adds a few to it at most */
 #endif
+#define SLOTS_MOST (UINT32_C(1) << (GO_MASK_SHIFT - 32)) /* what a cell has room for */
 #define FRAMES_FIRST 64u
-#define CACHED_NOTES 64u
+#define CACHED_NOTES 256u
 #define MAIN_GOROUTINE 1u /* 0 is what runs before it */
 
 struct frame {
@@ -27,13 +29,15 @@ struct frame {
     uint32_t note, pad; /* of the stack up to here; 0: not asked yet */
 };
 
+/* The first four: go/layout.h. */
 struct goroutine {
     rf_epoch now; /* the same as view.own; all ones if another detector than FastTrack is at work */
     struct frame *top, *end;
+    struct frame *frames;
+    struct view view;
     uint32_t ignore; /* of synchronisation: how often it was begun and not ended */
     uint32_t number;
-    struct view view;
-    struct frame *frames;
+    bool used;              /* a history may name the present epoch */
     struct goroutine *next; /* of those that are not in use */
     uint32_t learned;       /* all_learned, when it last began an epoch for it */
     uint32_t mutex_kind;    /* detectors.h: in which function of package sync its last atomic operation was */
@@ -42,6 +46,11 @@ struct goroutine {
         uint32_t below, note;
     } cache[CACHED_NOTES];
 };
+
+_Static_assert(offsetof(struct goroutine, now) == GO_NOW && offsetof(struct goroutine, top) == GO_TOP &&
+                   offsetof(struct goroutine, end) == GO_END && offsetof(struct goroutine, frames) == GO_FRAMES &&
+                   sizeof(struct frame) == GO_FRAME_SIZE && offsetof(struct frame, note) == GO_FRAME_NOTE,
+               "go/layout.h");
 
 struct owner {
     uint32_t since; /* its first time in the slot */
@@ -64,7 +73,7 @@ static struct slot *slots;
 static uint32_t slot_count, slot_cap;
 static struct slot_list {
     uint32_t *at;
-    uint32_t count, cap;
+    uint32_t first, count, cap; /* at[first] ... at[count - 1] */
 } idle_slots, forgotten_slots;
 static uint32_t owner_count; /* of all slots */
 static uint32_t goroutines_started, goroutines_live;
@@ -90,28 +99,48 @@ static void slot_own(uint32_t slot, struct goroutine *g, uint32_t created)
 
 static void slot_take_fresh(struct goroutine *g, uint32_t created)
 {
+    if (slot_count == SLOTS_MOST)
+        give_up("more than two million goroutines live at once");
     slots = grown(slots, &slot_cap, slot_count + 1, sizeof *slots);
     slot_own(slot_count++, g, created);
 }
 
 static void slot_list_add(struct slot_list *list, uint32_t slot)
 {
+    if (list->count == list->cap && list->first > list->cap / 2) {
+        list->count -= list->first;
+        memmove(list->at, list->at + list->first, list->count * sizeof *list->at);
+        list->first = 0;
+    }
     list->at = grown(list->at, &list->cap, list->count + 1, sizeof *list->at);
     list->at[list->count++] = slot;
 }
 
+/* May a child of this goroutine have the slot at this place of the list? Then it is taken from there. */
+static bool slot_take_idle(uint32_t place, struct goroutine *g, const struct goroutine *parent, uint32_t created)
+{
+    struct slot_list *list = &idle_slots;
+    uint32_t slot = list->at[place];
+    if (view_get(&parent->view, slot) < slots[slot].last)
+        return false;
+    if (place - list->first < list->count - place)
+        list->at[place] = list->at[list->first++];
+    else
+        list->at[place] = list->at[--list->count];
+    if (list->first == list->count)
+        list->first = list->count = 0;
+    slot_own(slot, g, created);
+    return true;
+}
+
 /* One that had an owner before, if there is any that this goroutine may have (invariant 1). Whose end the parent has seen is likely to
- * be among those that ended last. */
+ * be among those that ended first, or last. */
 static bool slot_take_used(struct goroutine *g, const struct goroutine *parent, uint32_t created)
 {
-    for (uint32_t i = idle_slots.count, least = i > 32 ? i - 32 : 0; parent && i-- > least;) {
-        uint32_t slot = idle_slots.at[i];
-        if (view_get(&parent->view, slot) < slots[slot].last)
-            continue;
-        idle_slots.at[i] = idle_slots.at[--idle_slots.count];
-        slot_own(slot, g, created);
-        return true;
-    }
+    const struct slot_list *list = &idle_slots;
+    for (uint32_t i = 0; parent && i < 16 && list->first + i < list->count; i++)
+        if (slot_take_idle(list->first + i, g, parent, created) || slot_take_idle(list->count - 1 - i, g, parent, created))
+            return true;
     if (!forgotten_slots.count)
         return false;
     slot_own(forgotten_slots.at[--forgotten_slots.count], g, created);
@@ -151,6 +180,7 @@ static struct owner owner_of(rf_epoch epoch)
 
 static __attribute__((noinline)) void epoch_in_fresh_slot(struct goroutine *g)
 {
+    g->used = false;
     rf_epoch old = g->view.own;
     spin_lock(&slots_lock);
     struct slot *s = &slots[rf_epoch_slot(old)];
@@ -175,6 +205,7 @@ static inline void epoch_room(struct goroutine *g)
 static inline void epoch_next(struct goroutine *g)
 {
     g->view.own++;
+    g->used = false;
     __atomic_store_n(&g->now, g->view.own, __ATOMIC_RELAXED);
 }
 
@@ -208,7 +239,7 @@ static inline void frame_pop(struct goroutine *g)
 
 static inline uint32_t note_cached(struct goroutine *g, uintptr_t pc, uint32_t below)
 {
-    struct cached_note *c = &g->cache[(pc * 31 ^ below * UINT64_C(0x9e3779b1)) / 4 % CACHED_NOTES];
+    struct cached_note *c = &g->cache[((pc ^ (uint64_t)below << 20) * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (CACHED_NOTES - 1)];
     if (c->pc != pc || c->below != below)
         *c = (struct cached_note){ pc, below, note_put(pc, below) };
     return c->note;
@@ -256,6 +287,7 @@ static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
     g->number = goroutines_started++;
     goroutines_live++;
     g->ignore = g->mutex_kind = 0;
+    g->used = false;
     if (!slot_take_used(g, parent, created)) {
         if (slot_count >= slots_limit)
             sweep_locked();
@@ -281,7 +313,8 @@ static void goroutine_end(struct goroutine *g)
     rf_epoch last = g->view.own;
     view_end(&g->view);
     spin_lock(&slots_lock);
-    slot_leave(rf_epoch_slot(last), rf_epoch_time(last));
+    /* Most end with handing something on: who received it knows all that the slot was used for. */
+    slot_leave(rf_epoch_slot(last), rf_epoch_time(last) - !g->used);
     goroutines_live--;
     g->next = spare_goroutines;
     spare_goroutines = g;
@@ -310,8 +343,10 @@ static void goroutine_learn_all(struct goroutine *g)
     struct times *times = view_alone(&g->view, slot_count);
     for (uint32_t i = 0; i < slot_count; i++) {
         const struct goroutine *owner = slots[i].goroutine;
-        uint32_t time = slots[i].state == SLOT_OWNED && owner ? rf_epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED))
-                                                              : slots[i].last;
+        uint32_t time = slots[i].last;
+        if (slots[i].state == SLOT_OWNED && owner)
+            time = rf_epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED)) -
+                   !__atomic_load_n(&owner->used, __ATOMIC_RELAXED);
         if (owner != g && time > times->time[i])
             times->time[i] = time;
     }

@@ -11,48 +11,59 @@
 
 #include "go/cells.h"
 
-struct stamp {
-    rf_epoch epoch;
-    uint32_t note;
-    bool writes;
-};
-
-struct object {
-    uintptr_t addr;
-    struct object *next;
-    struct view view; /* what an acquire learns */
-    uint32_t size;    /* of atomic operations on it; 0: there were none */
-    uint32_t count, cap;
-    struct stamp *stamps;
-};
-
-static struct object *object_at(struct cell *cell, uint64_t *w, uintptr_t addr)
+static __attribute__((noinline)) struct object *object_among(struct object *object, uintptr_t addr)
 {
-    struct extra *extra = extra_new(cell, w);
-    struct object *object = extra->objects;
-    while (object && object->addr != addr)
+    while (object->next && object->addr != addr)
         object = object->next;
-    if (!object) {
-        object = take(sizeof *object);
-        object->addr = addr;
-        object->next = extra->objects;
-        extra->objects = object;
+    if (object->addr == addr)
+        return object;
+    if (object->addr) {
+        object->next = take(sizeof *object);
+        object = object->next;
     }
+    object->addr = addr;
     return object;
 }
 
+INLINE struct object *object_at(struct cell *cell, uint64_t *w, uintptr_t addr)
+{
+    struct extra *extra = extra_new(cell, w);
+    return extra->object.addr == addr ? &extra->object : object_among(&extra->object, addr);
+}
+
+static void object_end(struct object *object)
+{
+    struct object *next = object->next;
+    view_end(&object->view);
+    give(object->others, object->cap * sizeof *object->others);
+    if (next) {
+        *object = *next;
+        give(next, sizeof *next);
+    } else
+        memset(object, 0, sizeof *object);
+}
+
+/* Those with addresses in a range; if the first goes, the second takes its place. */
 static void objects_end(struct extra *extra, uintptr_t from, uintptr_t to)
 {
-    for (struct object **place = &extra->objects, *object; (object = *place);) {
-        if (object->addr < from || object->addr >= to) {
-            place = &object->next;
+    struct object *object = &extra->object, *next;
+    while (object->addr && object->addr >= from && object->addr < to)
+        object_end(object);
+    while ((next = object->next)) {
+        if (next->addr < from || next->addr >= to) {
+            object = next;
             continue;
         }
-        *place = object->next;
-        view_end(&object->view);
-        give(object->stamps, object->cap * sizeof *object->stamps);
-        give(object, sizeof *object);
+        object->next = next->next;
+        next->next = NULL;
+        object_end(next);
+        give(next, sizeof *next);
     }
+}
+
+static inline struct stamp *stamp_at(const struct object *object, uint32_t i)
+{
+    return i ? &object->others[i - 1] : (struct stamp *)&object->first;
 }
 
 /* ---- the rules of order, on a locked object ---- */
@@ -91,10 +102,10 @@ static inline void object_release_acquire(struct goroutine *g, struct object *ob
 /* A plain access to the bytes of the mask meets the atomic ones. */
 static void step_against_stamps(struct step *step, const struct extra *extra, unsigned mask)
 {
-    for (const struct object *object = extra->objects; object && !step->race; object = object->next) {
+    for (const struct object *object = &extra->object; object && !step->race; object = object->next) {
         unsigned at = object->addr % RF_GRANULE, bytes = ((1u << object->size) - 1) << at & 0xff;
         for (uint32_t i = 0; (bytes & mask) && i < object->count && !step->race; i++) {
-            const struct stamp *stamp = &object->stamps[i];
+            const struct stamp *stamp = stamp_at(object, i);
             if ((step->write || stamp->writes) && !view_knows(&step->g->view, stamp->epoch)) {
                 step_race(step, stamp->epoch, stamp->note, stamp->writes);
                 step->race_byte = at;
@@ -106,9 +117,9 @@ static void step_against_stamps(struct step *step, const struct extra *extra, un
 /* An atomic operation meets one plain history. */
 static void step_against_part(struct step *step, struct part part, unsigned byte)
 {
-    struct fg_cell cell = { .word = (unsigned __int128)part.w << 64 | part.r, .write_note = part.w_note, .read_note = part.r_note };
     if (step->race || !(part.w | part.r))
         return;
+    struct fg_cell cell = { .word = (unsigned __int128)part.w << 64 | part.r, .write_note = part.w_note, .read_note = part.r_note };
     if (step->write)
         fg_write_check(step, step, &cell);
     else if (fg_races_with_write(step, step, part.w))
@@ -117,12 +128,16 @@ static void step_against_part(struct step *step, struct part part, unsigned byte
         step->race_byte = byte;
 }
 
-static void step_against_plain(struct step *step, struct cell *cell, uint64_t w, unsigned mask)
+INLINE void step_against_plain(struct step *step, struct cell *cell, uint64_t w, unsigned mask)
 {
-    struct part head = head_of(cell, w);
-    const struct extra *extra = side_of(cell)->extra;
-    if ((mask & 1) || (w & WHOLE))
-        step_against_part(step, head, 0);
+    const struct extra *extra = *extra_of(cell);
+    if (__builtin_expect(!((w & ~FLAGS) | cell->r) && extra->state == REST_IN_CELL, 1))
+        return;
+    unsigned byte = (unsigned)__builtin_ctz(mask);
+    if (mask & mask_of(w))
+        step_against_part(step, head_of(cell, w), byte);
+    if (mask & ~mask_of(w))
+        step_against_part(step, others_of(cell, w), byte);
     if (extra->state == REST_IS_ONE && (mask & 0xfe))
         step_against_part(step, extra->rest, 1);
     for (unsigned i = 1; extra->state == REST_IS_BYTES && i < 8; i++)
@@ -131,19 +146,25 @@ static void step_against_plain(struct step *step, struct cell *cell, uint64_t w,
 }
 
 /* Invariant 2. */
-static void object_stamp(const struct step *step, struct object *object)
+INLINE void object_stamp(const struct step *step, struct object *object)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < object->count; i++) {
-        struct stamp stamp = object->stamps[i];
-        if (stamp.epoch == step->now && (stamp.writes || !step->write)) /* this one says as much */
+        const struct stamp *stamp = stamp_at(object, i);
+        if (stamp->epoch == step->now && (stamp->writes || !step->write)) /* this one says as much */
             return;
-        if ((step->write || !stamp.writes) && view_knows(&step->g->view, stamp.epoch))
+        if ((step->write || !stamp->writes) && view_knows(&step->g->view, stamp->epoch))
             continue;
-        object->stamps[kept++] = stamp;
+        if (kept != i)
+            *stamp_at(object, kept) = *stamp;
+        kept++;
     }
-    object->stamps = grown(object->stamps, &object->cap, kept + 1, sizeof *object->stamps);
-    object->stamps[kept] = (struct stamp){ step->now, step->note, step->write };
+    if (__builtin_expect(kept > object->cap, 0))
+        object->others = grown(object->others, &object->cap, kept, sizeof *object->others);
+    struct stamp *mine = stamp_at(object, kept);
+    mine->epoch = step->now;
+    mine->note = step->note;
+    mine->writes = step->write;
     object->count = kept + 1;
 }
 

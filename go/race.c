@@ -7,6 +7,10 @@
  * 1. An access that repeats one of its goroutine's present epoch returns after a load and a comparison. All others go the long way.
  * 2. A race is reported after the granule was unlocked.
  */
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC optimize("O3") /* cgo's own choice leaves the loops over clocks as they are */
+#endif
+
 #include "go/cells.h"
 #include "go/goroutines.h"
 #include "go/objects.h"
@@ -25,24 +29,31 @@ static __attribute__((noinline)) void race_found(struct step *step, uintptr_t ad
     report_race(&now, &before);
 }
 
-static inline struct step step_here(struct goroutine *g, bool write, uintptr_t pc)
+INLINE void step_here(struct step *step, struct goroutine *g, bool write, uintptr_t pc)
 {
-    return (struct step){ .g = g, .now = g->now, .note = note_here(g, pc), .write = write };
+    g->used = true;
+    step->g = g;
+    step->now = g->now;
+    step->note = note_here(g, pc);
+    step->write = write;
+    step->race = 0;
 }
 
 /* The bytes of the mask in one granule. */
-static inline void access_granule(struct step *step, struct cell *cell, unsigned mask)
+INLINE void access_granule(struct step *step, struct cell *cell, unsigned mask)
 {
     uint64_t w = cell_lock(cell);
     if (w & EXTRA)
-        step_against_stamps(step, side_of(cell)->extra, mask);
+        step_against_stamps(step, *extra_of(cell), mask);
     step_bytes(step, cell, &w, mask);
     cell_unlock(cell, w);
 }
 
 static __attribute__((noinline)) void access_byte(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
 {
-    struct step step = step_here(g, write, pc);
+    struct step step;
+    __builtin_prefetch(notes_of(cell_of(addr)), 1);
+    step_here(&step, g, write, pc);
     access_granule(&step, cell_of(addr), 1u << addr % RF_GRANULE);
     if (__builtin_expect(step.race != 0, 0))
         race_found(&step, addr);
@@ -54,26 +65,27 @@ static inline bool access_repeats(const struct goroutine *g, uintptr_t addr, boo
     const struct cell *cell = cell_of(addr);
     uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_ACQUIRE);
     unsigned byte = addr % RF_GRANULE;
-    if (!byte || w & WHOLE) {
+    if (mask_of(w) >> byte & 1) {
         if (write)
             return (w & ~FLAGS) == g->now;
         uint64_t r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
-        if (!(r & RF_TAG))
-            return r == g->now;
-        bool has = readers_have((uint32_t)r, g->now);
+        bool has = r & RF_TAG ? readers_have((uint32_t)r, g->now) : r == g->now;
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        return has && __atomic_load_n(&cell->r, __ATOMIC_RELAXED) == r;
+        return has && __atomic_load_n(&cell->r, __ATOMIC_RELAXED) == r &&
+               mask_of(__atomic_load_n(&cell->w, __ATOMIC_RELAXED)) >> byte & 1;
     }
-    if (!(w & EXTRA))
+    if (w & OTHERS)
+        return (w & ~FLAGS) == g->now;
+    if (!(w & EXTRA) || !byte)
         return false;
-    struct extra *const *place = &side_of(cell)->extra, *extra = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    struct extra *const *place = extra_of(cell), *extra = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     const struct part *bytes = __atomic_load_n(&extra->bytes, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&extra->state, __ATOMIC_ACQUIRE) != REST_IS_BYTES || !bytes)
         return false;
     bool same = __atomic_load_n(write ? &bytes[byte - 1].w : &bytes[byte - 1].r, __ATOMIC_RELAXED) == g->now;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return same && (__atomic_load_n(&cell->w, __ATOMIC_RELAXED) & (EXTRA | WHOLE)) == EXTRA &&
-           __atomic_load_n(place, __ATOMIC_RELAXED) == extra;
+    return same && __atomic_load_n(&cell->w, __ATOMIC_RELAXED) & EXTRA && __atomic_load_n(place, __ATOMIC_RELAXED) == extra &&
+           __atomic_load_n(&extra->state, __ATOMIC_RELAXED) == REST_IS_BYTES;
 }
 
 static __attribute__((noinline)) void access_slow(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
@@ -85,15 +97,13 @@ static __attribute__((noinline)) void access_slow(struct goroutine *g, uintptr_t
 void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc);
 void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc)
 {
-    if (addr % RF_GRANULE || __atomic_load_n(&cell_of(addr)->r, __ATOMIC_RELAXED) != g->now)
-        access_slow(g, addr, pc, false);
+    access_slow(g, addr, pc, false); /* what is quick was done in Go's file of hooks, or is done there */
 }
 
 void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc);
 void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc)
 {
-    if (addr % RF_GRANULE || (__atomic_load_n(&cell_of(addr)->w, __ATOMIC_RELAXED) & ~FLAGS) != g->now)
-        access_slow(g, addr, pc, true);
+    access_slow(g, addr, pc, true);
 }
 
 static void access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
@@ -122,24 +132,27 @@ void __tsan_write_pc(struct goroutine *g, uintptr_t addr, uintptr_t call, uintpt
 /* Whole granules one after the other, those at the ends in part. A race is told once for all of them. */
 static void access_range(struct goroutine *g, uintptr_t addr, uintptr_t size, uintptr_t pc, bool write)
 {
-    struct step step = step_here(g, write, pc);
+    struct step step;
+    step.g = NULL;
     bool told = false;
     for (uintptr_t end = addr + size; addr < end;) {
         uintptr_t base = addr & ~(uintptr_t)7, next = base + RF_GRANULE < end ? base + RF_GRANULE : end;
         unsigned mask = (0xffu << (addr - base)) & (0xffu >> (base + RF_GRANULE - next));
         struct cell *cell = cell_of(addr);
         uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
-        bool same = w & WHOLE && (write ? (w & ~FLAGS) : __atomic_load_n(&cell->r, __ATOMIC_RELAXED)) == g->now;
-        if (!same) {
-            access_granule(&step, cell, mask);
-            if (__builtin_expect(step.race != 0, 0)) {
-                if (!told)
-                    race_found(&step, base + step.race_byte);
-                told = true;
-                step.race = 0;
-            }
-        }
         addr = next;
+        if ((mask_of(w) & mask) == mask && (write ? (w & ~FLAGS) : __atomic_load_n(&cell->r, __ATOMIC_RELAXED)) == g->now &&
+            (write || __atomic_load_n(&cell->w, __ATOMIC_RELAXED) == w))
+            continue;
+        if (!step.g)
+            step_here(&step, g, write, pc);
+        access_granule(&step, cell, mask);
+        if (__builtin_expect(step.race != 0, 0)) {
+            if (!told)
+                race_found(&step, base + step.race_byte);
+            told = true;
+            step.race = 0;
+        }
     }
 }
 
@@ -169,40 +182,82 @@ void __tsan_func_exit(struct goroutine *g)
 
 /* ---- memory ---- */
 
-/* Nothing is known of these bytes any more. */
-static void clear_granule(struct cell *cell, uintptr_t from, uintptr_t to, unsigned mask)
+static __attribute__((noinline)) void clear_granule_slowly(struct cell *cell, uintptr_t from, uintptr_t to, unsigned mask)
 {
-    if (!(__atomic_load_n(&cell->w, __ATOMIC_RELAXED) | __atomic_load_n(&cell->r, __ATOMIC_RELAXED)))
-        return;
     uint64_t w = cell_lock(cell);
-    if (mask != 0xff && (mask & 0xfe || w & WHOLE)) {
+    struct extra *extra = w & EXTRA ? *extra_of(cell) : NULL;
+    if (extra)
+        objects_end(extra, from, to);
+    unsigned has = mask_of(w), left = has & ~mask;
+    bool in_cell = !extra || extra->state == REST_IN_CELL;
+    if (in_cell && w & OTHERS && (mask | has) != 0xff && mask != 0xff) {
+        extra = rest_apart(cell, &w);
+        in_cell = false;
+        left = mask_of(w) & ~mask;
+    }
+    if (!left) {
+        if (cell->r & RF_TAG)
+            readers_end((uint32_t)cell->r);
+        __atomic_store_n(&cell->r, 0, __ATOMIC_RELAXED);
+        w &= FLAGS;
+    }
+    w = with_mask(in_cell ? w & ~OTHERS : w, left);
+    if (mask == 0xff && extra) {
+        extra_clear_rest(extra);
+        extra_end(cell, &w);
+    } else if (!in_cell && mask & 0xfe) {
         struct part *bytes = bytes_apart(cell, &w);
         for (unsigned i = 1; i < 8; i++)
             if (mask >> i & 1)
                 part_clear(&bytes[i - 1]);
     }
-    if (mask & 1) {
-        struct part head = head_of(cell, w);
-        part_clear(&head);
-        head_put(cell, &w, head);
-    }
-    if (w & EXTRA) {
-        struct extra *extra = side_of(cell)->extra;
-        objects_end(extra, from, to);
-        if (mask == 0xff) {
-            extra_clear_rest(extra);
-            extra_end(cell, &w);
-        }
-    }
-    if (mask == 0xff)
-        w = 0;
     cell_unlock(cell, w);
+}
+
+/* Nothing is known of these bytes any more. */
+static inline void clear_granule(struct cell *cell, uintptr_t from, uintptr_t to, unsigned mask)
+{
+    uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED), r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
+    if (!(w | r))
+        return;
+    if (mask == 0xff && !(w & (EXTRA | LOCKED)) && !(r & RF_TAG)) { /* nobody else uses this memory now */
+        __atomic_store_n(&cell->r, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&cell->w, 0, __ATOMIC_RELAXED);
+        return;
+    }
+    clear_granule_slowly(cell, from, to, mask);
+}
+
+/* Bytes from addr on whose cells nobody has locked since they were cleared: most memory that is handed out has no history. addr begins
+ * a patch. */
+static uintptr_t clear_untouched(uintptr_t addr, uintptr_t end)
+{
+    const uint8_t *touched = touched_of(cell_of(addr));
+    uintptr_t patches = 0, most = (end - addr) / PATCH;
+    for (uint64_t eight; most - patches >= 8; patches += 8) {
+        memcpy(&eight, touched + patches, sizeof eight);
+        if (eight)
+            break;
+    }
+    while (patches < most && !touched[patches])
+        patches++;
+    return patches * PATCH;
 }
 
 static void clear_range(uintptr_t addr, uintptr_t size)
 {
     uintptr_t end = addr + size;
     while (addr < end) {
+        if (addr % PATCH == 0 && end - addr >= PATCH) {
+            addr += clear_untouched(addr, end);
+            if (end - addr < PATCH)
+                continue;
+            /* Nobody else uses this memory now: what is touched from here on is touched after it was handed out. */
+            __atomic_store_n(touched_of(cell_of(addr)), 0, __ATOMIC_RELAXED);
+            for (uintptr_t next = addr + PATCH; addr < next; addr += RF_GRANULE)
+                clear_granule(cell_of(addr), addr, addr + RF_GRANULE, 0xff);
+            continue;
+        }
         uintptr_t base = addr & ~(uintptr_t)7, next = base + RF_GRANULE < end ? base + RF_GRANULE : end;
         clear_granule(cell_of(addr), addr, next, (0xffu << (addr - base)) & (0xffu >> (base + RF_GRANULE - next)));
         addr = next;
@@ -227,7 +282,8 @@ void __tsan_map_shadow(uintptr_t addr, uintptr_t size)
 {
     uintptr_t from = addr & ~(uintptr_t)4095, to = (addr + size + 4095) & ~(uintptr_t)4095;
     pages_at((uintptr_t)cell_of(from), (to - from) * 2);
-    pages_at((uintptr_t)side_of(cell_of(from)), (to - from) * 2);
+    pages_at((uintptr_t)notes_of(cell_of(from)), to - from);
+    pages_at((uintptr_t)extra_of(cell_of(from)), to - from);
     spin_lock(&ranges_lock);
     if (range_count && ranges[range_count - 1].to == from)
         ranges[range_count - 1].to = to;
@@ -301,34 +357,30 @@ struct atomic {
     struct object *object;
     uint64_t w;
     uintptr_t addr;
-    unsigned mask;
     bool done; /* nothing is to be looked at: only the operation is done */
 };
 
-static inline struct atomic atomic_begin(struct goroutine *g, uintptr_t call, uintptr_t pc, uintptr_t addr, unsigned size)
+INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, uintptr_t addr, unsigned size)
 {
-    struct atomic a = { .addr = addr, .done = !g || g->ignore };
-    if (a.done)
-        return a;
-    (void)pc; /* inside sync/atomic, which is of no interest */
+    a->done = !g || g->ignore;
+    if (a->done)
+        return;
     epoch_room(g);
-    a.step = step_here(g, false, call);
-    a.cell = cell_of(addr);
-    a.mask = ((1u << size) - 1) << addr % RF_GRANULE & 0xff;
-    a.w = cell_lock(a.cell);
-    a.object = object_at(a.cell, &a.w, addr);
-    a.object->size = size;
-    return a;
+    step_here(&a->step, g, false, call);
+    a->addr = addr;
+    a->cell = cell_of(addr);
+    a->w = cell_lock(a->cell);
+    a->object = object_at(a->cell, &a->w, addr);
+    a->object->size = size;
 }
 
-static inline void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
+INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
 {
     if (a->done)
         return;
     struct goroutine *g = a->step.g;
     a->step.write = write;
-    a->step.now = g->now;
-    step_against_plain(&a->step, a->cell, a->w, a->mask);
+    step_against_plain(&a->step, a->cell, a->w, ((1u << a->object->size) - 1) << a->addr % RF_GRANULE & 0xff);
     if (acquire)
         object_acquire(g, a->object);
     a->step.now = g->now;
@@ -356,28 +408,36 @@ static inline void atomic_end(struct atomic *a, bool write, bool acquire, bool r
     void __tsan_go_atomic##bits##_load(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);              \
     void __tsan_go_atomic##bits##_load(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)     \
     {                                                                                                                      \
-        struct atomic a = atomic_begin(g, call, pc, (uintptr_t)x->addr, bits / 8);                                         \
+        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
+        struct atomic a;                                                                                                   \
+        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
         x->result = __atomic_load_n(x->addr, __ATOMIC_SEQ_CST);                                                            \
         atomic_end(&a, false, true, false);                                                                                \
     }                                                                                                                      \
     void __tsan_go_atomic##bits##_store(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);             \
     void __tsan_go_atomic##bits##_store(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)    \
     {                                                                                                                      \
-        struct atomic a = atomic_begin(g, call, pc, (uintptr_t)x->addr, bits / 8);                                         \
+        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
+        struct atomic a;                                                                                                   \
+        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
         __atomic_store_n(x->addr, x->result, __ATOMIC_SEQ_CST);                                                            \
         atomic_end(&a, true, false, true);                                                                                 \
     }                                                                                                                      \
     void __tsan_go_atomic##bits##_exchange(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);        \
     void __tsan_go_atomic##bits##_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_change##bits *x) \
     {                                                                                                                      \
-        struct atomic a = atomic_begin(g, call, pc, (uintptr_t)x->addr, bits / 8);                                         \
+        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
+        struct atomic a;                                                                                                   \
+        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
         x->result = __atomic_exchange_n(x->addr, x->value, __ATOMIC_SEQ_CST);                                              \
         atomic_end(&a, true, true, true);                                                                                  \
     }                                                                                                                      \
     void __tsan_go_atomic##bits##_fetch_add(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);       \
     void __tsan_go_atomic##bits##_fetch_add(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_change##bits *x) \
     {                                                                                                                      \
-        struct atomic a = atomic_begin(g, call, pc, (uintptr_t)x->addr, bits / 8);                                         \
+        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
+        struct atomic a;                                                                                                   \
+        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
         x->result = __atomic_fetch_add(x->addr, x->value, __ATOMIC_SEQ_CST);                                               \
         atomic_end(&a, true, true, true);                                                                                  \
     }                                                                                                                      \
@@ -385,7 +445,9 @@ static inline void atomic_end(struct atomic *a, bool write, bool acquire, bool r
     void __tsan_go_atomic##bits##_compare_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc,                      \
                                                    struct atomic_swap##bits *x)                                            \
     {                                                                                                                      \
-        struct atomic a = atomic_begin(g, call, pc, (uintptr_t)x->addr, bits / 8);                                         \
+        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
+        struct atomic a;                                                                                                   \
+        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
         uint##bits##_t old = x->old;                                                                                       \
         bool done = __atomic_compare_exchange_n(x->addr, &old, x->new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
         x->result = done;                                                                                                  \

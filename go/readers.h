@@ -13,7 +13,6 @@
 #include "core/readmap.h"
 #include "go/goroutines.h"
 
-#define READERS_AT 0x300000000000
 #define READERS_MOST ((UINT32_C(1) << 31) - 1)
 #define READERS_FEW 4u
 #define READERS_MANY UINT32_MAX
@@ -26,6 +25,7 @@ struct reader_table {
     } at[];
 };
 
+/* Where the epochs are: go/layout.h. Those beyond the count are 0. */
 struct readers {
     uint32_t count; /* READERS_MANY: they are in the table */
     uint32_t notes[READERS_FEW];
@@ -34,7 +34,8 @@ struct readers {
     struct reader_table *table;
 };
 
-_Static_assert(sizeof(struct readers) == 64, "one line of the cache");
+_Static_assert(sizeof(struct readers) == GO_READER_SIZE && offsetof(struct readers, epochs) == GO_READER_EPOCHS && READERS_FEW == 4,
+               "go/layout.h");
 
 static struct {
     uint32_t lock, free, next, end;
@@ -43,12 +44,12 @@ static uint32_t readers_taken = 1; /* atomically; number 0 is none */
 
 static inline struct readers *readers_at(uint32_t number)
 {
-    return (struct readers *)READERS_AT + number;
+    return (struct readers *)GO_READERS_AT + number;
 }
 
 static void readers_begin(void)
 {
-    pages_at(READERS_AT, READERS_MOST * sizeof(struct readers));
+    pages_at(GO_READERS_AT, READERS_MOST * sizeof(struct readers));
 }
 
 static uint32_t readers_new(void)
@@ -69,6 +70,7 @@ static uint32_t readers_new(void)
     }
     spin_unlock(&readers_pools[stripe].lock);
     readers_at(number)->count = 0;
+    memset(readers_at(number)->epochs, 0, sizeof readers_at(number)->epochs);
     return number;
 }
 
@@ -180,6 +182,8 @@ static enum rf_readmap_change readers_put(uint32_t number, const struct view *vi
             }
         }
         if (kept < READERS_FEW) {
+            for (uint32_t i = kept + 1; i < readers->count; i++)
+                __atomic_store_n(&readers->epochs[i], 0, __ATOMIC_RELAXED);
             readers->notes[kept] = note;
             __atomic_store_n(&readers->epochs[kept], epoch, __ATOMIC_RELAXED);
             __atomic_store_n(&readers->count, kept + 1, __ATOMIC_RELEASE);
@@ -242,7 +246,7 @@ static inline bool readers_have(uint32_t number, rf_epoch epoch)
     if (count != READERS_MANY) {
         bool found = false;
         for (unsigned i = 0; i < READERS_FEW; i++)
-            found |= i < count && __atomic_load_n(&readers->epochs[i], __ATOMIC_RELAXED) == epoch;
+            found |= __atomic_load_n(&readers->epochs[i], __ATOMIC_RELAXED) == epoch;
         return found;
     }
     const struct reader_table *table = __atomic_load_n(&readers->table, __ATOMIC_ACQUIRE);

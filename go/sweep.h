@@ -46,14 +46,14 @@ static void sweep_cell(struct cell *cell)
     uint64_t w = cell_lock(cell);
     sweep_part(w, cell->r);
     if (w & EXTRA) {
-        const struct extra *extra = side_of(cell)->extra;
+        const struct extra *extra = *extra_of(cell);
         if (extra->state == REST_IS_ONE)
             sweep_part(extra->rest.w, extra->rest.r);
         for (unsigned i = 0; extra->state == REST_IS_BYTES && i < 7; i++)
             sweep_part(extra->bytes[i].w, extra->bytes[i].r);
-        for (const struct object *object = extra->objects; object; object = object->next)
+        for (const struct object *object = &extra->object; object; object = object->next)
             for (uint32_t i = 0; i < object->count; i++)
-                sweep_epoch(object->stamps[i].epoch);
+                sweep_epoch(stamp_at(object, i)->epoch);
     }
     cell_unlock(cell, w);
 }
@@ -90,11 +90,12 @@ static void sweep_locked(void)
         sweep_range(ranges[i].from, ranges[i].to);
     for (uint32_t i = 0; i < count; i++)
         sweep_owners(&slots[i], sweep_first[i]);
-    for (uint32_t i = 0; i < idle_slots.count; i++)
+    for (uint32_t i = idle_slots.first; i < idle_slots.count; i++)
         if (sweep_first[idle_slots.at[i]] == UINT32_MAX)
             slot_list_add(&forgotten_slots, idle_slots.at[i]);
         else
             idle_slots.at[left++] = idle_slots.at[i];
+    idle_slots.first = 0;
     idle_slots.count = left;
     pool_give_back(sweep_first, count * sizeof *sweep_first);
     uint32_t used = count - forgotten_slots.count;

@@ -94,8 +94,9 @@ said "GORACE: 'colour=red' is not known"
 
 # The bundled detector is out. That is not to be taken for granted: an overlay that replaces its object is ignored without a word.
 # The linker's symbols tell whose detector is inside.
-! go tool nm away/race | grep -qi 'sanitizer' || fail "the bundled detector is inside"
-go tool nm away/race | grep -q ' view_join$\| access_slow$' || fail "our detector is not inside"
+go tool nm away/race >names
+! grep -qi 'sanitizer' names || fail "the bundled detector is inside"
+grep -q ' view_join$\| access_slow$' names || fail "our detector is not inside"
 goroot=$(go env GOROOT)
 echo 'no object at all' >fake.syso
 printf '{"Replace":{"%s/src/runtime/race/race_linux_amd64.syso":"%s/fake.syso"}}' "$goroot" "$scratch" >fake.json
@@ -192,8 +193,16 @@ status 0 "$REDFLAG" go run -overlay own.json race.go
 silent
 GORACE=atexit_sleep_ms=0 status 1 "$REDFLAG" go run race.go
 said '^exit status 66$'
-status 0 "$REDFLAG" go overlay
-said '"Replace"'
+# The same for tools that call go themselves.
+status 0 "$REDFLAG" go overlay .
+said "^$scratch/overlay.json$"
+grep -q rf_slow race_amd64.s || fail "the quick hooks are not in Go's file"
+status 0 go build -race -overlay=overlay.json -o by-go race.go
+cmp by-go away/race || fail "go with the overlay builds another program"
+status 2 "$REDFLAG" go overlay
+said 'one directory'
+status 2 "$REDFLAG" go overlay no/such
+said 'no/such'
 
 status 2 "$REDFLAG" go
 said 'no verb'
