@@ -8,6 +8,9 @@
  */
 #include "guest/online.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+
 #include "guest/access.h"
 #include "guest/annotations.h"
 #include "guest/depot.h"
@@ -21,6 +24,7 @@
 #include "guest/spin.h"
 #include "guest/threads.h"
 #include "guest/transactions.h"
+#include "sample/literace.h"
 #include "shadow/shadow.h"
 
 #define AGAIN                                                                                                               \
@@ -39,13 +43,19 @@ static const struct rf_online *const all[] = {
 
 struct listener {
     struct rf_filter filter;
+    struct literace sampler; /* and what it needs of an engine */
+    struct rf_engine engine;
+    uint32_t accesses;             /* in sampling periods that are measured in time: from time to time it is looked at */
     uint32_t index, companions[3]; /* + 1; 0: none yet. companions[RF_TAP_SELF] is not used */
     struct rf_online_race races[RF_PENDING];
 };
 
 static const struct rf_online *detector;
+static struct rf_tap listening;
 static struct rf_options settings;
 static uint32_t lock;
+static bool by_time, by_function; /* pacer's periods; literace */
+static uint64_t work;             /* synchronisation operations so far; under the lock */
 
 /* Under the lock. */
 static struct {
@@ -76,6 +86,9 @@ static struct listener *listener_new(struct rf_self *self)
 {
     struct listener *me = rf_take(sizeof *me);
     me->filter.stamp = 1 << 16;
+    me->engine = (struct rf_engine){ .memory = &self->memory, .options = &settings };
+    literace_init(&me->sampler, &me->engine);
+    me->sampler.random += self->number * UINT64_C(0x9e3779b97f4a7c15);
     rf_spin_lock(&lock);
     me->index = index_of(self->number);
     rf_spin_unlock(&lock);
@@ -138,9 +151,52 @@ void rf_online_tell(struct rf_self *self)
 
 /* ---- accesses ---- */
 
+/* ---- sampling ---- */
+
+static uint32_t milliseconds(void)
+{
+    struct timespec now;
+    RF_SYSCALL(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return (uint32_t)((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
+}
+
+/* Under the lock, before an operation. Outside of sampling periods only synchronisation comes here: that is the work that passes. */
+static void turn(struct listener *me, enum rf_op op)
+{
+    static uint32_t first;
+    if (!by_time) {
+        detector->turn(me->index, op, (uint32_t)work);
+        return;
+    }
+    if (op <= RF_WRITE && ++me->accesses % 64)
+        return;
+    uint32_t now = milliseconds();
+    first = first ? first : now;
+    detector->turn(me->index, op, now - first);
+}
+
+/* literace: a thread looks at a function the less, the more often it runs it. The function is known by the place that called it. */
+static bool looks(struct rf_self *self, struct listener *me, bool write)
+{
+    uintptr_t caller = rf_hot.self == self && rf_hot.top > self->frames ? rf_hot.top[-1].pc : 0;
+    struct rf_event event = { .op = write ? RF_WRITE : RF_READ, .thread = me->index, .site = (uint32_t)caller };
+    return literace_look(&me->sampler, &event);
+}
+
 static inline unsigned mask_of(uintptr_t addr, size_t length)
 {
     return ((1u << length) - 1) << addr % RF_GRANULE;
+}
+
+/* The gate is shut for all of this memory: nothing is known of it, and nothing is to be kept. */
+static bool is_shut(uintptr_t addr, size_t size)
+{
+    if (listening.hooks != RF_HOOKS_GATED || __atomic_load_n(&rf_gate, __ATOMIC_RELAXED) || size >= RF_PAGE)
+        return false;
+    for (const uint8_t *gate = rf_gate_byte(addr); gate <= rf_gate_byte(addr + size - 1); gate++)
+        if (__atomic_load_n(gate, __ATOMIC_RELAXED))
+            return false;
+    return true;
 }
 
 static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
@@ -148,9 +204,11 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
     uint32_t site = detector->wants_site ? rf_pair_class(pc) : 0;
     if (detector->wants_site && !site)
         return;
-    if (__builtin_expect(rf_benign_any, 0) && rf_benign(addr, size))
+    if ((__builtin_expect(rf_benign_any, 0) && rf_benign(addr, size)) || is_shut(addr, size))
         return;
     struct listener *me = listener_of(self);
+    if (by_function && !(flags & (RF_A_ATOMIC | RF_A_FREE)) && !looks(self, me, flags & RF_A_WRITE))
+        return;
     struct rf_online_access access = { .thread = me->index, .site = site, .flags = flags };
     struct rf_online_race race;
     bool filtered = detector->repeats && !(flags & RF_A_ATOMIC), write = flags & RF_A_WRITE, locked = false;
@@ -167,6 +225,8 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
         if (!locked) {
             rf_spin_lock(&lock);
             locked = true;
+            if (detector->gated && by_time)
+                turn(me, write ? RF_WRITE : RF_READ);
         }
         if (detector->access(&access, addr, (unsigned)length, &race))
             found(self, me, &access, &race);
@@ -185,7 +245,7 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
 static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(self && self->online && !self->in_txn, 1)) {
+    if (__builtin_expect(self && self->online && !self->in_txn && !by_function, 1)) {
         struct rf_filter *filter = &((struct listener *)self->online)->filter;
         unsigned mask = mask_of(addr, what >> 56);
         if (mask <= 0xff && rf_filter_has(filter, addr, mask, (what >> 48 & 0xff) == RF_WRITE + 1))
@@ -223,6 +283,9 @@ static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, 
     if (hands_on(op))
         rf_filter_next(&me->filter);
     rf_spin_lock(&lock);
+    work++;
+    if (detector->gated)
+        turn(me, as_signal(op));
     if (op == RF_FORK || op == RF_JOIN)
         key = index_of((uint32_t)key);
     detector->sync(index_for(self, me, who), as_signal(op), key);
@@ -296,6 +359,8 @@ static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, siz
     struct rf_online_access access = { .thread = me->index, .flags = flags };
     struct rf_online_race race;
     unsigned turns = 0;
+    if (is_shut(addr, size))
+        return;
     rf_filter_forget(&me->filter, addr, size);
     if (op == RF_FREE)
         access.note = rf_moment_note_here(self, pc, flags, size);
@@ -381,9 +446,73 @@ static void begin_pair(char **environment)
     settings.site_class = class_of_site;
 }
 
+/* `none`: nobody listens, and hooks return at once. */
+static void no_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    (void)self, (void)addr, (void)size, (void)flags, (void)pc;
+}
+
+static void no_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
+{
+    (void)self, (void)who, (void)op, (void)key, (void)pc;
+}
+
+static void no_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
+{
+    (void)self, (void)op, (void)addr, (void)size, (void)pc;
+}
+
+static const struct rf_tap deaf = { .alone = true,
+                                    .access = no_access,
+                                    .sync = no_sync,
+                                    .memory = no_memory,
+                                    .end = end,
+                                    .modules = hear_modules,
+                                    .fork_child = hear_modules,
+                                    .hooks = RF_HOOKS_RETURN };
+
+/* A share: "0.01", "1", "3%". Anything else ends the program. */
+static double share_of(const char *text)
+{
+    double value = 0, place = 1;
+    const char *at = text;
+    bool point = false, digits = false;
+    for (; (*at >= '0' && *at <= '9') || (*at == '.' && !point); at++) {
+        if (*at == '.') {
+            point = true;
+            continue;
+        }
+        digits = true;
+        place = point ? place / 10 : place;
+        value = point ? value + place * (*at - '0') : 10 * value + (*at - '0');
+    }
+    if (*at == '%' && digits) {
+        value /= 100;
+        at++;
+    }
+    if (*at || !digits || value > 1)
+        rf_die("rate takes a share from 0 to 1, not '%s'", text);
+    return value;
+}
+
+static void read_settings(void)
+{
+    uint32_t usual = same(rf_options.sample_by, "time") ? 10 : 100;
+    by_time = detector->gated && same(rf_options.sample_by, "time");
+    by_function = same(detector->name, "literace");
+    settings.rate = share_of(rf_options.rate);
+    settings.period = rf_options.period ? (uint32_t)rf_options.period : usual;
+    settings.burst = (uint32_t)rf_options.period;
+    settings.seed = (uint64_t)rf_options.seed * UINT64_C(0xd1342543de82ef95);
+}
+
 void rf_online_begin(char **environment)
 {
     settings.full = same(rf_options.detector, "fullhb"); /* LiteHB that always tracks */
+    if (same(rf_options.detector, "none")) {
+        rf_tap = &deaf;
+        return;
+    }
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (same(all[i]->name, settings.full ? "litehb" : rf_options.detector))
             detector = all[i];
@@ -391,6 +520,7 @@ void rf_online_begin(char **environment)
         return;
     if (detector->wants_site)
         begin_pair(environment);
+    read_settings();
     settings.transactions = rf_options.transactions[0] == 'a'   ? RF_TXN_ALL
                             : rf_options.transactions[0] == 'w' ? RF_TXN_WRITES
                                                                 : RF_TXN_SHARED;
@@ -398,6 +528,8 @@ void rf_online_begin(char **environment)
     settings.certainty = true;
     detector->begin(&settings);
     listening.conditions = detector->conditions;
+    if (detector->gated && !rf_options.stats) /* to count operations all of them must be seen */
+        listening.hooks = RF_HOOKS_GATED;
     rf_tap = &listening;
 }
 

@@ -45,7 +45,11 @@ struct rf_online {
     /* true: it races, and `race` says where and with what. */
     bool (*access)(const struct rf_online_access *access, uintptr_t addr, unsigned size, struct rf_online_race *race);
     void (*sync)(uint32_t thread, enum rf_op op, uint64_t key);
-    void (*commit)(const struct rf_event *event, bool begin); /* a COMMIT with its parts behind it; the accesses come in between */
+    void (*turn)(uint32_t thread, enum rf_op op,
+                 uint32_t work); /* before an operation: may a sampling period begin or end? */
+    bool gated;                  /* it has periods, and the gate of guest/tap.h */
+    void (*commit)(const struct rf_event *event,
+                   bool begin); /* a COMMIT with its parts behind it; the accesses come in between */
     /* ALLOC or FREE of a piece of memory that lies inside one page of the shadow. */
     bool (*memory)(const struct rf_online_access *access, enum rf_op op, uintptr_t addr, unsigned size,
                    struct rf_online_race *race);

@@ -9,6 +9,7 @@
 #define PASTS (KEYS - 2) /* of all threads that live when one comes that nobody created */
 
 const struct rf_tap *rf_tap;
+uint8_t rf_gate;
 static uint64_t keys = KEYS;
 
 bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
@@ -52,21 +53,54 @@ static bool has(const char *text, const char *part)
     return false;
 }
 
-/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. No template is as short. */
-static void put_jump(uint8_t *to, uint64_t size, enum rf_op op)
+/* Code of which some bytes are put in. */
+struct code {
+    uint8_t *at;
+};
+
+static void put(struct code *code, const char *bytes, size_t count)
 {
-    uint64_t hook = (uintptr_t)rf_tap->hook, what = size << 56 | (uint64_t)(op + 1) << 48;
-    uint8_t code[26] = { 0x48, 0x8b, 0x34, 0x24, 0x48, 0xba, 0, 0, 0, 0, 0, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0 };
-    __builtin_memcpy(code + 6, &what, 8);
-    __builtin_memcpy(code + 16, &hook, 8);
-    __builtin_memcpy(to, code, sizeof code);
+    __builtin_memcpy(code->at, bytes, count);
+    code->at += count;
+}
+
+static void put_address(struct code *code, uint64_t value)
+{
+    __builtin_memcpy(code->at, &value, sizeof value);
+    code->at += sizeof value;
+}
+
+/* Returns unless the gate is open, for all or for the line of the address. */
+static void put_gate(struct code *code)
+{
+    put(code, "\x48\xb8", 2); /* movabs $mask, %rax; and %rdi, %rax; shr $6, %rax */
+    put_address(code, RF_ADDRESS_MASK);
+    put(code, "\x48\x21\xf8\x48\xc1\xe8\x06", 7);
+    put(code, "\x48\xb9", 2); /* movabs $bytes, %rcx; movzbl (%rax,%rcx), %eax */
+    put_address(code, RF_WORDS);
+    put(code, "\x0f\xb6\x04\x08", 4);
+    put(code, "\x48\xb9", 2); /* movabs $rf_gate, %rcx; or (%rcx), %al; jne over; ret; over: */
+    put_address(code, (uintptr_t)&rf_gate);
+    put(code, "\x0a\x01\x75\x01\xc3", 5);
+}
+
+_Static_assert(RF_GATE_LINE_BITS == 6, "put_gate() has it");
+
+/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. With a gate before it, no template is as short. */
+static void put_jump(struct code *code, uint64_t size, enum rf_op op)
+{
+    put(code, "\x48\x8b\x34\x24\x48\xba", 6);
+    put_address(code, size << 56 | (uint64_t)(op + 1) << 48);
+    put(code, "\x48\xb8", 2);
+    put_address(code, (uintptr_t)rf_tap->hook);
+    put(code, "\xff\xe0", 2);
 }
 
 void rf_tap_hooks(uint8_t *block)
 {
     extern const char rf_near_names[]; /* guest/hooks.S: offsets and names */
     uint32_t offset;
-    if (!rf_tap->alone || !rf_tap->hook || rf_world_fences)
+    if (!rf_tap->alone || (!rf_tap->hook && rf_tap->hooks == RF_HOOKS_GO) || rf_world_fences)
         return;
     for (const char *at = rf_near_names;;) {
         __builtin_memcpy(&offset, at, sizeof offset);
@@ -81,7 +115,14 @@ void rf_tap_hooks(uint8_t *block)
         at++;
         if (has(name, "func"))
             continue;
-        put_jump(block + offset, size, has(name, "write") ? RF_WRITE : RF_READ);
+        struct code code = { block + offset };
+        if (rf_tap->hooks == RF_HOOKS_RETURN) {
+            put(&code, "\xc3", 1);
+            continue;
+        }
+        if (rf_tap->hooks == RF_HOOKS_GATED && size <= RF_GRANULE && !has(name, "unaligned")) /* it lies in one line */
+            put_gate(&code);
+        put_jump(&code, size, has(name, "write") ? RF_WRITE : RF_READ);
     }
 }
 

@@ -1,0 +1,13 @@
+#include "detect/pacer.h"
+#include "sample/periods.h"
+
+#define NAME pacer
+#define X pc
+#define C pc
+#define S periods
+#define GATED 1
+#define SAMPLES() (state.detector.clocks.sampling)
+#define REPEATS 0
+#define ORDERS 1
+#define CONDITIONS 0
+#include "guest/online.inc"
