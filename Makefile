@@ -174,6 +174,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAG
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
 ##   soak           random programs with known races for SOAK_SECONDS (600)
 ##   bench          the runtime beside gcc's and clang's on real programs: fetches their Debian sources into $(B)/bench, takes long
+##   bench-production  what chasing one race costs and finds: writes doc/benchmarks-production.md; takes long
 ##   bench-offline  how fast recorded traces are analysed
 ##   lint           clang-tidy over all sources but the tests
 ##   format         clang-format over all sources
@@ -226,6 +227,9 @@ fuzz:
 
 bench: all
 	@B=$(B) bench/run.sh
+
+bench-production: all
+	@B=$(B) bench/production.py
 
 bench-offline: all
 	@B=$(B) REDFLAG=$(B)/redflag bench/offline.sh
@@ -280,6 +284,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE lardvm soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-offline lint format install uninstall clean
+.PHONY: FORCE lardvm soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
