@@ -20,6 +20,7 @@
 #include "guest/online_filter.h"
 #include "guest/options.h"
 #include "guest/pair.h"
+#include "guest/refusal.h"
 #include "guest/report.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
@@ -48,6 +49,11 @@ struct listener {
     uint32_t accesses;             /* in sampling periods that are measured in time: from time to time it is looked at */
     uint32_t index, companions[3]; /* + 1; 0: none yet. companions[RF_TAP_SELF] is not used */
     struct rf_online_race races[RF_PENDING];
+    struct {
+        uintptr_t addr, pc;
+        size_t size; /* 0: none */
+        unsigned flags;
+    } refused; /* an access that was found to race, and was not recorded (guest/refusal.h, 2) */
 };
 
 static const struct rf_online *detector;
@@ -118,7 +124,8 @@ static void found(struct rf_self *self, struct listener *me, const struct rf_onl
         me->races[self->races++] = *race;
 }
 
-static void tell(struct rf_self *self, const struct rf_online_race *race)
+/* True: it is to be refused. */
+static bool tell(struct rf_self *self, const struct rf_online_race *race, struct rf_report_side sides[2])
 {
     rf_busy_begin(self);
     rf_spin_lock(&lock);
@@ -129,8 +136,37 @@ static void tell(struct rf_self *self, const struct rf_online_race *race)
     size_t size = note ? rf_note_size(note) : 0;
     struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, race->first.predictive };
     struct rf_report_side first = { race->addr, size < race->size ? size : race->size, note, thread, true, false };
-    if (!rf_benign(race->addr, race->size) && !rf_ompt_internal(second.note) && !(note && rf_ompt_internal(note)))
-        rf_report_race(&second, &first);
+    if (rf_benign(race->addr, race->size) || rf_ompt_internal(second.note) || (note && rf_ompt_internal(note)))
+        return false;
+    if (rf_refuses && !second.predicted) {
+        sides[0] = second;
+        sides[1] = first;
+        return true;
+    }
+    rf_report_race(&second, &first);
+    return false;
+}
+
+static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
+
+/* It was refused, and then allowed. */
+static void record_allowed(struct rf_self *self, struct listener *me)
+{
+    uintptr_t addr = me->refused.addr;
+    size_t size = me->refused.size;
+    me->refused.size = 0;
+    if (!size)
+        return;
+    self->late++; /* it is not compared again */
+    bool mine = rf_busy_enter(self);
+    if (me->refused.flags & RF_A_FREE)
+        hear_memory(self, RF_FREE, addr, size, me->refused.pc);
+    else
+        hear_access(self, addr, size, me->refused.flags, me->refused.pc);
+    self->races = 0; /* these were told */
+    rf_busy_leave(self, mine);
+    self->late--;
 }
 
 void rf_online_tell(struct rf_self *self)
@@ -141,12 +177,17 @@ void rf_online_tell(struct rf_self *self)
     self->races = 0; /* a report may call the user, who may come here */
     for (uint32_t i = 0; i < count; i++)
         races[i] = me->races[i];
+    struct rf_report_side sides[2];
+    bool refuse = false;
     self->inside++; /* locks are taken: no handler of the program may come in between */
-    for (uint32_t i = 0; i < count; i++)
-        tell(self, &races[i]);
+    for (uint32_t i = 0; i < count && !refuse; i++)
+        refuse = tell(self, &races[i], sides);
     self->inside--;
     if (self->pending_signals) /* one came meanwhile */
         rf_signals_deliver();
+    if (refuse)
+        rf_refused(self, &sides[0], &sides[1]);
+    record_allowed(self, me);
 }
 
 /* ---- accesses ---- */
@@ -199,6 +240,35 @@ static bool is_shut(uintptr_t addr, size_t size)
     return true;
 }
 
+/* True: the access would race, which is kept to be told, and it is not recorded. An atomic one has happened when it is told. */
+static bool is_refused(struct rf_self *self, struct listener *me, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    struct rf_online_access access = { .thread = me->index, .flags = flags };
+    struct rf_online_race race;
+    bool filtered = detector->repeats, races = false;
+    if (self->late || flags & RF_A_ATOMIC)
+        return false;
+    rf_spin_lock(&lock);
+    for (uintptr_t at = addr, length; at < addr + size && !races; at += length) {
+        length = RF_GRANULE - at % RF_GRANULE;
+        if (length > addr + size - at)
+            length = addr + size - at;
+        if (filtered && rf_filter_has(&me->filter, at, mask_of(at, length), flags & RF_A_WRITE))
+            continue;
+        races = detector->races(&access, at, (unsigned)length, &race);
+    }
+    rf_spin_unlock(&lock);
+    if (!races)
+        return false;
+    access.note = rf_moment_note_here(self, pc, flags, size);
+    found(self, me, &access, &race);
+    me->refused.addr = addr;
+    me->refused.size = size;
+    me->refused.flags = flags;
+    me->refused.pc = pc;
+    return true;
+}
+
 static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     uint32_t site = detector->wants_site ? rf_pair_class(pc) : 0;
@@ -208,6 +278,8 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
         return;
     struct listener *me = listener_of(self);
     if (by_function && !(flags & (RF_A_ATOMIC | RF_A_FREE)) && !looks(self, me, flags & RF_A_WRITE))
+        return;
+    if (__builtin_expect(rf_refuses, 0) && is_refused(self, me, addr, size, flags, pc))
         return;
     struct rf_online_access access = { .thread = me->index, .site = site, .flags = flags };
     struct rf_online_race race;
@@ -360,6 +432,8 @@ static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, siz
     struct rf_online_race race;
     unsigned turns = 0;
     if (is_shut(addr, size))
+        return;
+    if (op == RF_FREE && __builtin_expect(rf_refuses, 0) && is_refused(self, me, addr, size, flags, pc))
         return;
     rf_filter_forget(&me->filter, addr, size);
     if (op == RF_FREE)

@@ -42,6 +42,8 @@ struct rf_online {
     bool conditions; /* guest/tap.h */
     bool wants_site; /* it looks at one pair of sites: guest/pair.h */
     void (*begin)(const struct rf_options *options);
+    /* true: it would race; nothing changes. */
+    bool (*races)(const struct rf_online_access *access, uintptr_t addr, unsigned size, struct rf_online_race *race);
     /* true: it races, and `race` says where and with what. */
     bool (*access)(const struct rf_online_access *access, uintptr_t addr, unsigned size, struct rf_online_race *race);
     void (*sync)(uint32_t thread, enum rf_op op, uint64_t key);
