@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "guest/escape.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/nearby.h"
@@ -307,7 +308,8 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
     bool races = whole && rf_would_race(self, addr, size, flags, pc, &race);
     if (!races) {
         rf_busy_begin(self);
-        races = step_all(&step, addr, size, pc, &race);
+        bool filtered = __builtin_expect(rf_detour, 0) && rf_escape_leaves && rf_escape_filters(self, addr, size);
+        races = !filtered && step_all(&step, addr, size, pc, &race);
         rf_busy_end(self);
     }
     if (__builtin_expect(races, 0))
@@ -445,6 +447,14 @@ static void slow_end(const struct rf_step *step, uintptr_t addr, unsigned size, 
 
 static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
 {
+    if (__builtin_expect(rf_detour, 0) && rf_escape_leaves) {
+        bool filtered = rf_escape_filters(step->self, addr, size);
+        rf_escape_stores(addr, size, step->flags);
+        if (filtered) {
+            rf_busy_end(step->self);
+            return;
+        }
+    }
     slow_granule(step, addr, mask & 0xff, pc, size);
     if (mask > 0xff) {
         struct rf_step rest = { .self = step->self, .flags = step->flags };
@@ -466,6 +476,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     bool elsewhere = size > RF_GRANULE || (rf_refuses && mask > 0xff);
     if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) || elsewhere, 0)) {
         rf_access(addr, size, flags, pc);
+        rf_escape_stores(addr, size, flags);
         return;
     }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
@@ -473,7 +484,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     struct rf_step step = { .self = self, .flags = flags };
     rf_busy_begin(self);
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
-    bool plain = !(word & RF_ODD_BIT) && mask <= 0xff && rf_policy == RF_POLICY_CAS && RF_WORD_Y(word) - rf_hot.first >= rf_hot.span;
+    bool plain = !(word & RF_ODD_BIT) && mask <= 0xff && !rf_detour && RF_WORD_Y(word) - rf_hot.first >= rf_hot.span;
     if (__builtin_expect(plain && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))), 1) &&
         rf_word_quick(&step, word, mask, &next) &&
         __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {

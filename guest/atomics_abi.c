@@ -6,6 +6,7 @@
  * 3. weak compare-exchange never fails spuriously, which it need not.
  */
 #include "guest/atomics.h"
+#include "guest/escape.h"
 #include "guest/intercept.h"
 
 #define PC ((uintptr_t)__builtin_return_address(0))
@@ -52,6 +53,19 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
     do {                                                                                                                    \
     } while (!swap_##bits((addr), &(old), (value)))
 
+/* What a pointer is given to others by: guest/escape.h, 3. */
+#define GIVES(self, addr, value)                                                                                            \
+    do {                                                                                                                    \
+        if (sizeof *(addr) >= sizeof(uintptr_t) && __builtin_expect(rf_escape_leaves != NULL, 0))                           \
+            gives(self, (uintptr_t)(addr), (value), sizeof *(addr));                                                        \
+    } while (0)
+
+static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr, unsigned __int128 value, size_t size)
+{
+    for (size_t at = 0; at < size; at += sizeof(uintptr_t), value >>= 64)
+        rf_escape_given(self, addr + at, (uintptr_t)value);
+}
+
 #define LOAD(bits, type)                                                                                                    \
     RF_EXPORT type __tsan_atomic##bits##_load(const volatile type *addr, int order);                                        \
     type __tsan_atomic##bits##_load(const volatile type *addr, int order)                                                   \
@@ -81,6 +95,7 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
             return;                                                                                                         \
         }                                                                                                                   \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
+        GIVES(self, addr, value);                                                                                           \
         op.acquires = false;                                                                                                \
         rf_atomic_check(&op, true);                                                                                         \
         do {                                                                                                                \
@@ -103,6 +118,7 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
             return old;                                                                                                     \
         }                                                                                                                   \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
+        GIVES(self, addr, value);                                                                                           \
         bool early = op.publishes || rf_refuses;                                                                            \
         if (early)                                                                                                          \
             rf_atomic_check(&op, true);                                                                                     \
@@ -133,6 +149,7 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
             return old;                                                                                                     \
         }                                                                                                                   \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, pc);                                         \
+        GIVES(self, addr, value);                                                                                           \
         bool told = false, done = false, early = op.publishes || rf_refuses;                                                                                   \
         for (;;) {                                                                                                          \
             old = read_##bits(addr);                                                                                        \

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "guest/access.h"
+#include "guest/escape.h"
 #include "guest/pthread.h"
 #include "guest/signals.h"
 #include "guest/threads.h"
@@ -14,6 +15,8 @@ RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argume
     struct rf_scope scope = RF_ENTER(thrd_create);
     if (!scope.self)
         return RF_REAL(thrd_create)(thread, start, argument);
+    if (__builtin_expect(rf_escape_leaves != NULL, 0))
+        rf_escape_value(scope.self, (uintptr_t)argument);
     struct rf_self *child = rf_thread_prepare(&scope);
     *rf_thread_start(child) = (struct rf_thread_start){ .run11 = start, .argument = argument };
     uint64_t mask = rf_thread_start(child)->mask = rf_signals_block();

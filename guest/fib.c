@@ -21,6 +21,7 @@
  */
 #include <sys/syscall.h>
 
+#include "guest/escape.h"
 #include "guest/memory.h"
 #include "guest/nearby.h"
 #include "guest/policy.h"
@@ -63,9 +64,10 @@ static inline bool is_shared(uint64_t word)
 
 static inline struct rf_fib_owner *owner_of(const uint64_t *place, uint64_t word)
 {
-    (void)place;
-    if (!word)
-        return NULL;
+    if (!word) { /* the first owner of escaped memory is who let it escape, if that is known */
+        uint32_t first = rf_escape_leaves ? rf_escape_state((uintptr_t)place - RF_WORDS) : 0;
+        return first > RF_ESCAPED ? owner_at(first - RF_ESCAPED - 1) : NULL;
+    }
     if (rf_word_has_units(word))
         return RF_FIB_ELSEWHERE;
     return owner_at(rf_moment_slot(RF_WORD_Y(word) ? RF_WORD_Y(word) : RF_WORD_X(word)));

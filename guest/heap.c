@@ -12,9 +12,11 @@
 
 #include "guest/access.h"
 #include "guest/depot.h"
+#include "guest/escape.h"
 #include "guest/heap_cache.h"
 #include "guest/heap_spans.h"
 #include "guest/intercept.h"
+#include "guest/objects.h"
 
 #define RF_FIRST_WRITE RF_HEAP_SMALL /* bytes of a new block that malloc writes: all, if it is of a class */
 static inline uint64_t side_word(enum rf_side_state state, uint32_t note, uint32_t thread, size_t slack)
@@ -71,6 +73,16 @@ static inline size_t written_of(size_t usable)
     return usable < RF_FIRST_WRITE ? usable : RF_FIRST_WRITE;
 }
 
+/* A block is the thread's. One that nobody else can reach needs no history (guest/escape.h). Returns the note of its allocation. */
+static inline uint32_t tell_fresh(struct rf_self *self, uintptr_t block, size_t usable, size_t written, uintptr_t pc)
+{
+    if (__builtin_expect(rf_escape_leaves == NULL, 1) || self->busy)
+        return rf_range_fresh(block, usable, written, pc);
+    rf_range_clear(block, usable);
+    rf_escape_fresh(self, block, usable);
+    return note_of(self, pc, 0, written);
+}
+
 /* What libc allocates inside the guest may be handed to the program: the past of its block must go then too. But while the world
  * is stopped for fork(), nobody may touch histories. */
 static inline void tell_taken(struct rf_self *self, uintptr_t block, size_t usable, uintptr_t pc)
@@ -78,7 +90,7 @@ static inline void tell_taken(struct rf_self *self, uintptr_t block, size_t usab
     if (!self && rf_heap_forking())
         return;
     if (self)
-        rf_range_fresh(block, usable, written_of(usable), pc);
+        tell_fresh(self, block, usable, written_of(usable), pc);
     else
         rf_range_clear(block, usable);
 }
@@ -149,7 +161,7 @@ void *rf_heap_quick(struct rf_self *self, size_t size, uintptr_t pc)
     end_cache(cache);
     struct rf_span *span = rf_span_in_segment(block);
     uint64_t *side = &span->side[rf_index_in(span, block)];
-    uint32_t note = rf_range_fresh(block, usable, usable, pc);
+    uint32_t note = tell_fresh(self, block, usable, usable, pc);
     __atomic_store_n(side, cache->owner | note | (uint64_t)(usable - size) << 35, __ATOMIC_RELEASE);
     return (void *)block;
 }
@@ -203,6 +215,11 @@ static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size
 static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr_t pc)
 {
     size_t size = span->block ? span->block : (span->size + 7) & ~(size_t)7;
+    if (__builtin_expect(rf_escape_leaves != NULL, 0) && rf_hot.self && !rf_hot.self->busy &&
+        rf_escape_gone(rf_hot.self, block, span->block ? span->block : span->length)) {
+        rf_objects_forget(block, size);
+        return note_of(rf_hot.self, pc, RF_A_FREE, size);
+    }
     if (__builtin_expect(size <= 4 * RF_HEAP_MEDIUM, 1))
         return rf_range_free(block, size, pc);
     return tell_large_freed(block, size, pc);
@@ -236,9 +253,13 @@ void rf_heap_release(void *address, uintptr_t pc)
 /* To the detector a block that grows or shrinks where it is has been freed and allocated. */
 static void tell_resized(struct rf_self *self, struct rf_span *span, uintptr_t block, uintptr_t pc)
 {
+    size_t usable = span->block ? span->block : span->length;
+    bool escaped = rf_is_escaped(block); /* others may still use its old name */
     if (self)
         tell_freed(span, block, pc);
-    tell_taken(self, block, span->block ? span->block : span->length, pc);
+    tell_taken(self, block, usable, pc);
+    if (escaped && rf_escape_leaves && self)
+        rf_escape_gone(self, block, usable);
 }
 
 static bool resize_in_place(struct rf_self *self, struct rf_span *span, uint64_t *side, uintptr_t *block, size_t size,
@@ -318,6 +339,7 @@ bool rf_heap_block(uintptr_t addr, struct rf_block *block)
     block->note = (uint32_t)word;
     block->thread = (uint32_t)(side_wide(word) ? word >> 35 : word >> 48);
     block->freed = state == RF_SIDE_FREED;
+    block->usable = span.block ? span.block : span.length;
     return true;
 }
 

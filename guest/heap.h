@@ -14,6 +14,7 @@ struct rf_block {
     uint32_t note;   /* where it was allocated, and by whom: */
     uint32_t thread; /* the number of the thread */
     bool freed;      /* then note and thread are those of the free */
+    size_t usable;   /* what it has, at least as much as was asked for */
 };
 /* The block that holds this address. No lock: what it says of a block that is just being freed may be a moment old. */
 bool rf_heap_block(uintptr_t addr, struct rf_block *block);

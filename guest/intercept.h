@@ -27,6 +27,10 @@
 void *rf_find_real(const char *name);
 void *rf_find_real_version(const char *name, const char *version);
 
+/* guest/escape.h */
+extern uint16_t **rf_escape_leaves RF_OURS;
+void rf_escape_flush(struct rf_self *self);
+
 struct rf_scope {
     struct rf_self *self;
     uintptr_t pc;
@@ -41,6 +45,8 @@ static inline __attribute__((always_inline)) struct rf_scope rf_enter(uintptr_t 
     struct rf_self *self = rf_self();
     if (!self || self->inside)
         return (struct rf_scope){ NULL, pc };
+    if (__builtin_expect(rf_escape_leaves != NULL, 0))
+        rf_escape_flush(self); /* before what it has stored to is unmapped, or sent away */
     struct rf_frame *frame = rf_hot.top++;
     frame->pc = caller;
     frame->node = 0;

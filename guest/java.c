@@ -52,7 +52,7 @@ bool rf_java_block(uintptr_t addr, struct rf_block *block)
         const struct place *place = place_of(at);
         if (!place->size)
             continue;
-        *block = (struct rf_block){ at, place->size, place->note, place->thread, false };
+        *block = (struct rf_block){ at, place->size, place->note, place->thread, false, place->size };
         return addr - at < place->size;
     }
     return false;

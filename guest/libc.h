@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "guest/access.h"
+#include "guest/escape.h"
 #include "guest/intercept.h"
 #include "guest/objects.h"
 #include "guest/options.h"
@@ -34,6 +35,7 @@ static inline void rf_libc_access(const struct rf_scope *scope, const void *addr
 {
     if (size && addr && !rf_options.ignore_interceptors_accesses)
         rf_access((uintptr_t)addr, size, flags, scope->pc);
+    rf_escape_stores((uintptr_t)addr, addr ? size : 0, flags);
 }
 
 static inline size_t rf_length(const char *text)

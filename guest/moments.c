@@ -1,6 +1,7 @@
 #include "guest/moments.h"
 
 #include "guest/depot.h"
+#include "guest/escape.h"
 #include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
@@ -77,12 +78,15 @@ uint32_t rf_moments_take(void)
     return take_block(RF_MOMENT_BLOCKS);
 }
 
+/* For rf_hot.base2: no word is near it, so every write of eight bytes or more goes the long way (guest/escape.h, 3). */
+#define NO_WRITE (UINT64_C(1) << 62 | 1)
+
 static void set_epoch(struct rf_self *self, uint32_t first)
 {
     rf_hot.span = 0; /* first: a signal handler's accesses must not meet the old one with the new base */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     rf_hot.base = UINT64_C(0xff) << 28 | first;
-    rf_hot.base2 = rf_hot.base << 1 | 1;
+    rf_hot.base2 = rf_escape_leaves ? NO_WRITE : rf_hot.base << 1 | 1;
     rf_hot.first = first;
     rf_seen_forget();
     self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
@@ -90,6 +94,8 @@ static void set_epoch(struct rf_self *self, uint32_t first)
 
 void rf_epoch_begin(struct rf_self *self)
 {
+    if (__builtin_expect(rf_escape_leaves != NULL, 0) && rf_hot.self == self)
+        rf_escape_flush(self);
     if (rf_hot.self == self)
         set_epoch(self, self->next_moment);
     else

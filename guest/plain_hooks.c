@@ -1,5 +1,6 @@
 /* The plain hooks that are not hot: ranges, odd sizes, vtable pointers, and those that are given their pc. */
 #include "guest/access.h"
+#include "guest/escape.h"
 #include "guest/intercept.h"
 #include "guest/planes.h"
 
@@ -10,6 +11,7 @@
     void name(void *addr)                  \
     {                                      \
         rf_access((uintptr_t)addr, size, flags, HERE); \
+        rf_escape_stores((uintptr_t)addr, size, flags); \
     }
 
 #define HOOK_PC(name, size, flags)                     \
@@ -17,6 +19,7 @@
     void name(void *addr, void *pc)                    \
     {                                                  \
         rf_access((uintptr_t)addr, size, flags, (uintptr_t)pc); \
+        rf_escape_stores((uintptr_t)addr, size, flags); \
     }
 
 #define SIZES(HOOKS) HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
@@ -69,6 +72,7 @@ RF_EXPORT void __tsan_write_range(void *addr, size_t size);
 void __tsan_write_range(void *addr, size_t size)
 {
     range((uintptr_t)addr, size, RF_A_WRITE, HERE);
+    rf_escape_stores((uintptr_t)addr, size, RF_A_WRITE);
 }
 
 RF_EXPORT void __tsan_read_range_pc(void *addr, size_t size, void *pc);
@@ -81,6 +85,7 @@ RF_EXPORT void __tsan_write_range_pc(void *addr, size_t size, void *pc);
 void __tsan_write_range_pc(void *addr, size_t size, void *pc)
 {
     rf_access((uintptr_t)addr, size, RF_A_WRITE, (uintptr_t)pc);
+    rf_escape_stores((uintptr_t)addr, size, RF_A_WRITE);
 }
 
 /* A constructor or destructor sets the vtable pointer. One that sets what is there already changes nothing that another thread

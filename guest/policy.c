@@ -1,7 +1,9 @@
 #include "guest/policy.h"
 
+#include "guest/escape.h"
 #include "guest/memory.h"
 #include "guest/options.h"
+#include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
 #include "sync/cas.h"
@@ -9,7 +11,7 @@
 #include "sync/spin.h"
 
 uint32_t rf_policy;
-bool rf_policy_no_hot;
+bool rf_policy_no_hot, rf_detour;
 
 static uint64_t ended_counts[RF_TRANSITIONS]; /* the counts of threads that have ended; atomic additions */
 
@@ -32,11 +34,15 @@ void rf_policy_begin(void)
         if (rf_policy != RF_POLICY_CAS_COUNTED)
             rf_die("--sync=%s is for --detector=fasttrack; %s has locks of its own", name, rf_options.detector);
         rf_policy = RF_POLICY_CAS;
+        rf_escape_begin();
         return;
     }
     rf_policy_no_hot = rf_policy == RF_POLICY_SPIN || rf_options.stats;
+    rf_detour = rf_policy != RF_POLICY_CAS || rf_options.escape;
+    rf_seen_off |= rf_policy_no_hot || rf_options.escape;
     if (rf_policy == RF_POLICY_FIB)
         rf_fib_begin();
+    rf_escape_begin();
 }
 
 uint64_t rf_policy_next(uint64_t *place, uint64_t old, unsigned mask, struct rf_step *step)

@@ -9,6 +9,7 @@
 #include "guest/fork.h"
 #include "guest/intercept.h"
 #include "guest/options.h"
+#include "guest/escape.h"
 #include "guest/pthread.h"
 #include "guest/refusal.h"
 #include "guest/signals.h"
@@ -80,6 +81,8 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
     struct rf_scope scope = RF_ENTER(pthread_create);
     if (!scope.self)
         return RF_REAL(pthread_create)(thread, attributes, start, argument);
+    if (__builtin_expect(rf_escape_leaves != NULL, 0))
+        rf_escape_value(scope.self, (uintptr_t)argument);
     struct rf_self *child = rf_thread_prepare(&scope);
     *rf_thread_start(child) = (struct rf_thread_start){ .run = start, .argument = argument };
     int state = PTHREAD_CREATE_JOINABLE;

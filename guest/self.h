@@ -47,6 +47,9 @@ struct rf_self {
     uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
     uint64_t seen[2 * RF_SEEN];       /* guest/hot.h, 4 */
     uint32_t nearby_turn;
+    uintptr_t stored_at;  /* guest/escape.h, 3: where the thread is storing, or has last stored, */
+    size_t stored_size;   /* ... and how much; 0: that was looked at */
+    bool stack_escaped;   /* guest/escape.h, 4. Written by the thread */
     uint64_t transitions[RF_TRANSITION_KINDS]; /* guest/policy.h */
 
     struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */

@@ -112,6 +112,8 @@ static void run(struct rf_self *self, int sig, siginfo_t *info, ucontext_t *cont
         handling.stack = alternate;
         handling.stack_end = end;
     }
+    uintptr_t stored_at = self->stored_at; /* the store that was interrupted may not have happened yet */
+    size_t stored_size = self->stored_size;
     rf_handling = &handling;
     raising = 0;
     self->ignore_reads = self->ignore_writes = self->ignore_sync = rf_system_is_ignored(self);
@@ -125,6 +127,8 @@ static void run(struct rf_self *self, int sig, siginfo_t *info, ucontext_t *cont
     handler(sig, info, context);
     int after = errno;
 
+    self->stored_at = stored_at;
+    self->stored_size = stored_size;
     self = rf_hot.self; /* a handler may have switched fibers */
     rf_handling = handling.outer;
     rf_hot.top = handling.top + 1;

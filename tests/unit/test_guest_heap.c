@@ -80,6 +80,29 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
     return rf_note_here(pc, RF_A_WRITE, written);
 }
 
+uint16_t **rf_escape_leaves;
+
+void rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    (void)self, (void)addr, (void)size;
+}
+
+bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    (void)self, (void)addr, (void)size;
+    return false;
+}
+
+void rf_escape_flush(struct rf_self *self)
+{
+    (void)self;
+}
+
+void rf_objects_forget(uintptr_t addr, size_t size)
+{
+    (void)addr, (void)size;
+}
+
 uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
 {
     told.freed = addr, told.freed_size = size, told.pc = pc;

@@ -1,0 +1,236 @@
+#include "guest/escape.h"
+
+#include "guest/heap.h"
+#include "guest/memory.h"
+#include "guest/options.h"
+#include "guest/policy.h"
+#include "guest/spin.h"
+#include "guest/tap.h"
+#include "guest/threads.h"
+
+#define LEAVES ((size_t)1 << (46 - RF_ESCAPE_LEAF))
+#define LEAF_BYTES (((size_t)1 << RF_ESCAPE_LEAF) / 16 * sizeof(uint16_t))
+#define LARGEST ((size_t)1 << 20) /* blocks above it are taken as escaped: their part of the table would be large, too */
+#define USER_END ((uintptr_t)1 << 47)
+
+uint16_t **rf_escape_leaves;
+
+/* Blocks that have escaped and whose content is still to be looked at. Under the lock, which busy threads hold. */
+static struct {
+    uint32_t lock;
+    uintptr_t *list;
+    size_t count, room;
+} left;
+
+void rf_escape_begin(void)
+{
+    if (!rf_options.escape)
+        return;
+    if (rf_tap)
+        rf_die("--escape is for --detector=fasttrack");
+    rf_escape_leaves = rf_reserve(LEAVES * sizeof *rf_escape_leaves);
+    if (!rf_escape_leaves)
+        rf_die("--escape: the kernel refuses %zu bytes of addresses", LEAVES * sizeof *rf_escape_leaves);
+}
+
+/* The states from here on, up to the end of the leaf. */
+static uint16_t *make_place(uintptr_t masked)
+{
+    uint16_t **leaf = &rf_escape_leaves[masked >> RF_ESCAPE_LEAF], *none = NULL;
+    if (!__atomic_load_n(leaf, __ATOMIC_ACQUIRE)) {
+        uint16_t *fresh = rf_pages(LEAF_BYTES);
+        if (!__atomic_compare_exchange_n(leaf, &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            rf_pages_back(fresh, LEAF_BYTES);
+    }
+    return rf_escape_place(masked);
+}
+
+/* All of a block; one that lies in two leaves is a mapping of its own. */
+static void set_states(uintptr_t addr, size_t size, uint16_t state)
+{
+    uintptr_t masked = addr & RF_ADDRESS_MASK, end = masked + size;
+    while (masked < end) {
+        uint16_t *place = make_place(masked);
+        uintptr_t stop = (masked | ((1u << RF_ESCAPE_LEAF) - 1)) + 1;
+        for (; masked < end && masked < stop; masked += 16)
+            __atomic_store_n(place++, state, __ATOMIC_RELAXED);
+    }
+}
+
+void rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    if (size <= LARGEST)
+        set_states(addr, size, (uint16_t)rf_escape_owner(self));
+}
+
+static bool is_private(const struct rf_self *self, uintptr_t addr)
+{
+    uint32_t owner = rf_escape_owner(self);
+    return owner != RF_ESCAPED && rf_escape_state(addr) == owner;
+}
+
+bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    rf_escape_flush(self);
+    bool private = is_private(self, addr);
+    if (rf_escape_state(addr))
+        set_states(addr, size, 0);
+    return private;
+}
+
+/* The block that this value points to or into, or behind whose end: it escapes now. */
+static void mark(uintptr_t value)
+{
+    struct rf_block block;
+    if (value >= USER_END || value < 4096 || !rf_escape_place(value & RF_ADDRESS_MASK))
+        return;
+    uint32_t state = rf_escape_state(value);
+    if (!state || state & RF_ESCAPED || !rf_heap_block(value, &block) || block.freed)
+        return;
+    set_states(block.addr, block.usable, (uint16_t)(state | RF_ESCAPED));
+    if (left.count == left.room) {
+        size_t room = left.room ? 2 * left.room : 512;
+        uintptr_t *larger = rf_pages(room * sizeof *larger);
+        for (size_t i = 0; i < left.count; i++)
+            larger[i] = left.list[i];
+        if (left.list)
+            rf_pages_back(left.list, left.room * sizeof *larger);
+        left.list = larger;
+        left.room = room;
+    }
+    left.list[left.count++] = block.addr;
+}
+
+static void mark_all_in(uintptr_t from, uintptr_t to)
+{
+    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8) {
+        uintptr_t value = __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
+        mark(value);
+        if (value % 16 == 0)
+            mark(value - 1);
+    }
+}
+
+/* What was marked, and all that is reached from there. */
+static void close_over(void)
+{
+    while (left.count) {
+        struct rf_block block;
+        if (rf_heap_block(left.list[--left.count], &block) && !block.freed)
+            mark_all_in(block.addr, block.addr + block.usable);
+    }
+}
+
+static bool on_own_stack(struct rf_self *self, uintptr_t addr)
+{
+    uintptr_t low;
+    size_t size;
+    return rf_thread_stack(self, &low, &size) && addr - low < size;
+}
+
+/* The lock is held, and the thread runs on that stack. */
+static void stack_escapes(struct rf_self *self)
+{
+    uintptr_t low, here = (uintptr_t)__builtin_frame_address(0);
+    size_t size;
+    if (self->stack_escaped || !rf_thread_stack(self, &low, &size))
+        return;
+    self->stack_escaped = true;
+    if (here >= low && here < low + size)
+        mark_all_in(here, low + size);
+}
+
+static void publish_locked(struct rf_self *self, uintptr_t value)
+{
+    mark(value);
+    if (value % 16 == 0)
+        mark(value - 1);
+    if (!self->stack_escaped && on_own_stack(self, value))
+        stack_escapes(self);
+}
+
+/* Does a store there publish what it stores? */
+static bool publishes(struct rf_self *self, uintptr_t addr)
+{
+    return !is_private(self, addr) && (self->stack_escaped || !on_own_stack(self, addr));
+}
+
+/* Cheap, and right for nearly all values: it is no address of a block or of the stack. */
+static bool is_boring(struct rf_self *self, uintptr_t value)
+{
+    if (value < 4096 || value >= USER_END)
+        return true;
+    if (!self->stack_escaped && on_own_stack(self, value))
+        return false;
+    return rf_is_escaped(value) && (value % 16 || rf_is_escaped(value - 1));
+}
+
+static void publish(struct rf_self *self, uintptr_t value)
+{
+    if (is_boring(self, value))
+        return;
+    rf_spin_lock(&left.lock);
+    publish_locked(self, value);
+    close_over();
+    rf_spin_unlock(&left.lock);
+}
+
+void rf_escape_value(struct rf_self *self, uintptr_t value)
+{
+    bool mine = rf_busy_enter(self);
+    publish(self, value);
+    rf_busy_leave(self, mine);
+}
+
+void rf_escape_given(struct rf_self *self, uintptr_t addr, uintptr_t value)
+{
+    bool mine = rf_busy_enter(self);
+    if (publishes(self, addr))
+        publish(self, value);
+    rf_busy_leave(self, mine);
+}
+
+static void flush(struct rf_self *self)
+{
+    uintptr_t at = self->stored_at, end = at + self->stored_size;
+    self->stored_size = 0;
+    if (!publishes(self, at))
+        return;
+    for (at = (at + 7) & ~(uintptr_t)7; at + 8 <= end; at += 8)
+        publish(self, __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED));
+}
+
+void rf_escape_flush(struct rf_self *self)
+{
+    if (!self->stored_size)
+        return;
+    bool mine = rf_busy_enter(self);
+    flush(self);
+    rf_busy_leave(self, mine);
+}
+
+/* If it is private to somebody else, it has escaped by a way that was not seen. */
+static void escape_foreign(uintptr_t addr, uint32_t state, uint32_t owner)
+{
+    if (__builtin_expect(!state || state & RF_ESCAPED || state == owner, 1))
+        return;
+    rf_spin_lock(&left.lock);
+    mark(addr);
+    close_over();
+    rf_spin_unlock(&left.lock);
+}
+
+bool rf_escape_filters(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    if (self->stored_size)
+        flush(self);
+    uint32_t state = rf_escape_state(addr), last = rf_escape_state(addr + size - 1), owner = rf_escape_owner(self);
+    if (owner != RF_ESCAPED && state == owner && last == owner) {
+        self->transitions[RF_T_NOT_ESCAPED]++;
+        return true;
+    }
+    escape_foreign(addr, state, owner);
+    if (last != state)
+        escape_foreign(addr + size - 1, last, owner);
+    return false;
+}

@@ -1,0 +1,82 @@
+/* Dynamic thread-escape analysis (Wood, section 5.4): which heap blocks only one thread can reach.
+ *
+ * 1. A block of the heap is private to the thread that allocated it until it escapes; then it is escaped until it is freed. All other
+ *    memory (globals, mappings, stacks, blocks above 1 MB) is escaped from the start, but for what 4 says of stacks.
+ * 2. A private block escapes when a pointer to it or into it is stored in escaped memory, is handed to a new thread, or was found in
+ *    a block that escapes: all of this by value, in aligned words, so that a number which looks like an address keeps nothing
+ *    private that is not, but may make something escape. And it escapes when another thread accesses it, however that got there.
+ * 3. A hook comes before its store, and does not know the value. So the place of a store is kept, and looked at before the thread's next
+ *    access is filtered, before its next release, and before it calls into libc: until then nobody who is ordered after the store
+ *    can have replaced the value, and the thread has made no access that would count if the value made something escape. Atomic
+ *    operations know their value, and are looked at before they happen.
+ * 4. A store to the thread's own stack does not publish anything until a pointer to that stack is itself published; then all that the
+ *    stack holds escapes, and the stack counts as escaped.
+ * 5. The state of 16 bytes is a word of 16 bits in a table: 0 unknown, hence escaped; slot + 1 of the owner; and RF_ESCAPED with it
+ *    once it has escaped, so that the history of a word that was never set has a first owner (Wood's indirect initial ownership).
+ *    Written by the owner, or under the lock of the analysis; read by all.
+ *
+ * doc/sync.md says what this misses in C, and tests/programs/escape-*.c show it.
+ */
+#ifndef RF_GUEST_ESCAPE_H
+#define RF_GUEST_ESCAPE_H
+
+#include "guest/access.h"
+#include "guest/planes.h"
+#include "guest/self.h"
+
+#define RF_ESCAPED 0x8000u
+#define RF_ESCAPE_LEAF 22 /* bits of an address that a leaf of the table covers */
+
+/* The leaves: [masked address >> RF_ESCAPE_LEAF]. NULL until the analysis is switched on. */
+extern uint16_t **rf_escape_leaves RF_OURS;
+
+static inline uint16_t *rf_escape_place(uintptr_t masked)
+{
+    uint16_t *leaf = __atomic_load_n(&rf_escape_leaves[masked >> RF_ESCAPE_LEAF], __ATOMIC_ACQUIRE);
+    return leaf ? leaf + masked % (1u << RF_ESCAPE_LEAF) / 16 : NULL;
+}
+
+/* Of an address, or of the place of its word less RF_WORDS. The analysis is on. */
+static inline uint32_t rf_escape_state(uintptr_t addr)
+{
+    const uint16_t *place = rf_escape_place(addr & RF_ADDRESS_MASK);
+    return place ? __atomic_load_n(place, __ATOMIC_RELAXED) : 0;
+}
+
+static inline uint32_t rf_escape_owner(const struct rf_self *self)
+{
+    return self->thread.slot + 1 < RF_ESCAPED ? self->thread.slot + 1 : RF_ESCAPED; /* RF_ESCAPED alone is nobody's */
+}
+
+/* May another thread reach it? Always, while the analysis is off. */
+static inline bool rf_is_escaped(uintptr_t addr)
+{
+    uint32_t state = rf_escape_leaves ? rf_escape_state(addr) : 0;
+    return !state || state & RF_ESCAPED;
+}
+
+void rf_escape_begin(void); /* the options are read */
+
+/* An access of a busy thread. True: it is to private memory of its own, and nobody needs to look at it. */
+bool rf_escape_filters(struct rf_self *self, uintptr_t addr, size_t size);
+
+/* The store hook, after the access was looked at: the program, or libc for it, is about to store there, or just has. */
+static inline void rf_escape_stores(uintptr_t addr, size_t size, unsigned flags)
+{
+    struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(rf_escape_leaves != NULL, 0) && flags & RF_A_WRITE && size >= sizeof(uintptr_t) && self && !self->inside) {
+        self->stored_at = addr;
+        self->stored_size = size;
+    }
+}
+
+/* A value is about to be stored there at once. The thread is not busy. */
+void rf_escape_given(struct rf_self *self, uintptr_t addr, uintptr_t value);
+void rf_escape_value(struct rf_self *self, uintptr_t value); /* it is about to be known to others. The thread is not busy */
+void rf_escape_flush(struct rf_self *self);                  /* invariant 3; busy or not */
+
+/* A block of the heap is new, and its history cleared; or is about to be free. False: it was not private to the thread. */
+void rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size);
+bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size);
+
+#endif
