@@ -343,7 +343,7 @@ void rf_fib_granule(uint64_t *place, unsigned mask, struct rf_step *step)
 {
     struct rf_self *self = step->self;
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE), tries = 0;
-    if (rf_word_repeats(place, word, mask, step->flags)) {
+    if (rf_policy_repeats(self, place, word, mask, step->flags)) {
         self->transitions[RF_T_PURE]++;
         return;
     }

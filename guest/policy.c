@@ -104,6 +104,17 @@ static enum rf_transition kind_of(uint64_t word, unsigned mask, const struct rf_
     return rf_moment_slot(RF_WORD_Y(word) ? RF_WORD_Y(word) : RF_WORD_X(word)) == slot ? RF_T_LOCAL : RF_T_SINGLE;
 }
 
+bool rf_policy_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    if (!rf_policy_no_hot)
+        return rf_word_repeats(place, word, mask, flags);
+    /* The hooks find an empty epoch. Here it is what it is: the thread is busy, so no handler comes in between. */
+    rf_hot.span = self->next_moment - (uint32_t)rf_hot.first;
+    bool repeats = rf_word_repeats(place, word, mask, flags);
+    rf_hot.span = 0;
+    return repeats;
+}
+
 static void count_step(struct rf_self *self, enum rf_transition kind)
 {
     self->transitions[kind]++;
@@ -120,7 +131,7 @@ void rf_policy_step(uint64_t *place, unsigned mask, struct rf_step *step)
     step->race = 0;
     if (rf_policy == RF_POLICY_SPIN) {
         uint64_t old = rf_spin_take(place, RF_CLOSED, rf_yield), next = old;
-        bool repeats = rf_word_repeats(&old, old, mask, step->flags);
+        bool repeats = rf_policy_repeats(self, &old, old, mask, step->flags);
         count_step(self, repeats ? RF_T_PURE : kind_of(old, mask, step));
         if (!repeats)
             next = rf_policy_next(place, old, mask, step);
@@ -128,7 +139,7 @@ void rf_policy_step(uint64_t *place, unsigned mask, struct rf_step *step)
         return;
     }
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (rf_word_repeats(place, word, mask, step->flags)) {
+    if (rf_policy_repeats(self, place, word, mask, step->flags)) {
         count_step(self, RF_T_PURE);
         return;
     }

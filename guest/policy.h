@@ -52,6 +52,9 @@ static inline bool rf_step_refuses(const struct rf_step *step)
 /* One granule; the thread is busy and step->now is known. step->race tells. */
 void rf_policy_step(uint64_t *place, unsigned mask, struct rf_step *step);
 
+/* Whether the access repeats one of its epoch, also where hooks do not see that (rf_policy_no_hot). */
+bool rf_policy_repeats(struct rf_self *self, const uint64_t *place, uint64_t word, unsigned mask, unsigned flags);
+
 /* The word a step makes of `old`, for a caller who alone may change it: records of `old` that are not needed any more are given back. */
 uint64_t rf_policy_next(uint64_t *place, uint64_t old, unsigned mask, struct rf_step *step);
 

@@ -20,6 +20,7 @@
 #include "guest/system.c"
 #include "guest/units.c"
 
+#include "guest/transactions.h"
 #include "tests/harness.h"
 
 #define THREADS 5u
@@ -154,6 +155,17 @@ void rf_world_go(struct rf_self *self)
 
 void rf_world_fence(void)
 {
+}
+
+/* No transactions. */
+void rf_txn_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    (void)self, (void)addr, (void)size, (void)flags, (void)pc;
+}
+
+void rf_txn_new_memory(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    (void)self, (void)addr, (void)size;
 }
 
 /* No escape analysis here: it looks at the memory itself, and there is none. */
