@@ -265,10 +265,19 @@ static double uniform(struct rf_chase_self *self)
     return rf_chance_uniform(rf_chance_next(&self->random));
 }
 
-/* How near to each other two looks at the clock are if the site is in a hot loop, and how many instances are then passed over while
- * there is no budget at all: the clock's reading is taken for theirs. The budget changes over milliseconds. */
-#define HOT_NS 16000u
-#define HOT_SKIP 15u
+/* While there is no budget at all and the site is in a hot loop, one reading of the clock is taken for the instances that follow within
+ * some HOT_NS: their number doubles as long as they come that fast. The budget changes over milliseconds. */
+#define HOT_NS 25000u
+#define HOT_MOST 16383u
+
+static uint32_t hot_skip(struct rf_chase_self *self, uint64_t since_last)
+{
+    if (since_last >= HOT_NS)
+        self->hot = 0;
+    else if (self->hot < HOT_MOST)
+        self->hot = 2 * self->hot + 1;
+    return self->hot;
+}
 
 /* P_freq has chosen this instance: now P_budget decides. */
 static __attribute__((noinline)) void consider(uintptr_t addr, uintptr_t second, const struct rf_chase_site *site)
@@ -284,9 +293,11 @@ static __attribute__((noinline)) void consider(uintptr_t addr, uintptr_t second,
     double probability = budget_now(&budget) ? rf_budget_probability(&budget, now) : 0;
     self->last_look = now;
     if (!(probability > 0)) {
-        self->skip = now - last < HOT_NS ? HOT_SKIP : rf_chance_skip(self->samples, uniform(self));
+        uint32_t hot = hot_skip(self, now - last);
+        self->skip = hot ? hot : rf_chance_skip(self->samples, uniform(self));
         return;
     }
+    self->hot = 0;
     if (uniform(self) < probability && our_process() && describe(&side, addr, second, site)) {
         describe_fully(&side);
         self->samples += wait_here(&side);

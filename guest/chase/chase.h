@@ -45,7 +45,8 @@ struct rf_chase_self {
     uint32_t number;   /* of the thread, plus 1; 0: not asked yet */
     uint64_t samples;  /* how often it has waited */
     uint64_t random;   /* state; 0: not begun */
-    uint64_t last_look;
+    uint64_t last_look; /* at the clock */
+    uint32_t hot;       /* how many instances share one look, less 1 */
 };
 extern RF_TLS struct rf_chase_self rf_chase_self;
 
