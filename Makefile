@@ -169,6 +169,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAG
 ##   check          every test: both compilers, sanitizers, command line, fuzzing, man pages, scripts
 ##   unit           the unit tests alone
 ##   programs       the programs of tests/programs alone: PROGRAMS="mutex-* heap-*" for some, RUNS=1 for a quick look
+##   programs-detectors  the same with every detector that runs online: DETECTORS="djit eraser" for some; takes long
 ##   tsan-suite     ThreadSanitizer's own tests, downloaded: TESTS="mutexset* java_*" for some, RUNTIME=gcc or clang to compare
 ##   lardvm         the virtual machine of examples/lardvm, $(B)/lardvm
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
@@ -200,6 +201,12 @@ unit: $(UNIT)
 
 programs: all
 	@B=$(B) tests/programs/run $(PROGRAMS)
+
+# What each promises: tests/programs/run.
+DETECTORS ?= generic djit goldilocks acculock multilock pacer literace lockset eraser racetrack multirace hybrid none
+programs-detectors: all
+	@B=$(B) DETECTORS="$(DETECTORS)" COMPILERS="$(or $(COMPILERS),gcc)" OPTIMISE="$(or $(OPTIMISE),-O2)" RUNS=$(or $(RUNS),1) \
+		WORK=$(abspath $(B))/programs/detectors tests/programs/run $(PROGRAMS)
 
 SOAK_SECONDS ?= 600
 # The example of doc/embedding.md: a virtual machine that uses include/redflag.h.
@@ -284,6 +291,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE lardvm soak all rt help setup demo tests unit programs tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
+.PHONY: FORCE lardvm soak all rt help setup demo tests unit programs programs-detectors tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

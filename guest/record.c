@@ -397,6 +397,9 @@ void rf_record_begin(char **environment)
         RF_SYSCALL(SYS_munmap, recording, bytes);
         return;
     }
-    rf_tap = &tape;
+    if (rf_tap)
+        rf_tap_both(&tape, rf_tap);
+    else
+        rf_tap = &tape;
     modules();
 }

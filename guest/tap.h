@@ -87,6 +87,9 @@ bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned f
 bool rf_tap_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc);
 bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
 
+/* Both listen from now on: guest/tap_both.c. */
+void rf_tap_both(const struct rf_tap *recorder, const struct rf_tap *detector);
+
 /* A key that nobody has. */
 uint64_t rf_tap_new_key(void);
 uint64_t rf_tap_key(struct rf_object *object); /* the object's */

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Detectors inside running programs: redflag run -d NAME. What they report, how predictions are marked, sampling; and each against itself:
+# one run is judged online and recorded, and the recording is judged by the same detector, and by the definition (generic).
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+programs=$top/tests/programs
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset REDFLAG_OPTIONS TSAN_OPTIONS LD_LIBRARY_PATH REDFLAG_CC
+cd "$scratch"
+
+fail() {
+    echo "online: $1" >&2
+    [ ! -s out ] || sed 's/^/    /' out >&2
+    exit 1
+}
+
+# status EXPECTED COMMAND...
+status() {
+    expected=$1 got=0
+    shift
+    timeout 100 "$@" >out 2>&1 || got=$?
+    [ "$got" -eq "$expected" ] || fail "status $got instead of $expected: $*"
+}
+
+build() { # PROGRAM
+    "$REDFLAG" cc -g -O1 -pthread -I "$top" "$programs/$1.c" -o "$1" || fail "$1 does not build"
+}
+
+share="threads-write-write threads-write-read mutex-by-luck mutex-one-side mutex-orders rwlock-two-readers cond-queue barrier-rounds
+    atomics-release-acquire atomics-relaxed-load heap-race heap-reuse semaphore-orders"
+for program in $share; do
+    build "$program"
+done
+
+# all of them find a plain race but `none`; those that need a repetition, or another thread's return, may not
+for detector in fasttrack generic djit goldilocks acculock multilock lockset eraser multirace literace; do
+    status 66 "$REDFLAG" run -d $detector ./threads-write-write
+    grep -q '^WARNING: redflag: .*data race' out || fail "$detector says nothing"
+    grep -q 'threads-write-write.c' out || fail "$detector has no stack"
+done
+status 0 "$REDFLAG" run -d none ./threads-write-write
+[ ! -s out ] || fail "none says something"
+
+# a race of another schedule: precise ones are silent, predictive ones say what it is, in each form
+for detector in fasttrack generic djit goldilocks; do
+    status 0 "$REDFLAG" run -d $detector ./mutex-by-luck
+done
+for detector in acculock multilock; do
+    status 66 "$REDFLAG" run -d $detector ./mutex-by-luck
+    grep -q '^WARNING: redflag: predicted data race' out || fail "$detector does not call it a prediction"
+    grep -q 'may happen under another schedule' out || fail "$detector does not say of which schedule"
+    status 66 "$REDFLAG" run -d $detector -f jsonl ./mutex-by-luck
+    grep -q '"certainty": "predicted","prediction": "may happen under another schedule"' out || fail "$detector in JSON Lines"
+    status 66 "$REDFLAG" run -d $detector -f sarif ./mutex-by-luck
+    grep -q 'it may happen under another schedule\."' out || fail "$detector in SARIF"
+    # one of this execution is none
+    status 66 "$REDFLAG" run -d $detector ./threads-write-write
+    grep -q '^WARNING: redflag: data race' out || fail "$detector calls a race of this execution a prediction"
+    # read mode protects reads only; the locks of both sides are there
+    status 66 "$REDFLAG" run -d $detector ./rwlock-two-readers
+    grep -q '(mutexes: read M[0-9]*)' out || fail "$detector does not say which locks were held"
+done
+
+# sampling
+status 66 "$REDFLAG" run -d pacer --rate 1 ./threads-write-write
+status 66 "$REDFLAG" run -d pacer --rate 100% --sample-by time ./threads-write-write
+status 0 "$REDFLAG" run -d pacer --rate 0 ./threads-write-write
+status 67 "$REDFLAG" run -d pacer --rate 1.5 ./threads-write-write
+grep -q "rate takes a share from 0 to 1, not '1.5'" out || fail "the rate that is none"
+status 2 "$REDFLAG" run -d pacer --sample-by luck ./threads-write-write
+status 66 "$REDFLAG" run -d pacer --rate 1 --stats ./threads-write-write
+for name in 'accesses sampled' 'synchronisations sampled' 'non-sampling fast reads' 'sampling deep copies' 'periods sampled'; do
+    grep -q "^redflag: $name: [0-9]" out || fail "no statistic of $name"
+done
+found=0
+for seed in $(seq 20); do # the chance that all, or none, of 20 are sampled at 50% is one in half a million
+    REDFLAG_OPTIONS=detector=pacer:rate=0.5:seed=$seed ./threads-write-write >/dev/null 2>&1 || found=$((found + 1))
+done
+case $found in 0 | 20) fail "at a rate of 50% the race was found in $found of 20 runs" ;; esac
+
+# one run, judged twice
+judged=0
+for program in $share; do
+    for detector in generic goldilocks acculock multilock lockset eraser; do
+        online=0 offline=0
+        REDFLAG_OPTIONS=detector=$detector timeout 100 "$REDFLAG" record -q -o t.rft -- ./"$program" >out 2>&1 || online=$?
+        timeout 100 "$REDFLAG" analyze -d $detector t.rft >verdict 2>&1 || offline=$?
+        [ "$online" -eq "$offline" ] || fail "$program: $detector says $online in the run, and $offline of its recording"
+        case $detector in generic | goldilocks) ;; *) continue ;; esac
+        definition=0
+        timeout 100 "$REDFLAG" analyze -d generic t.rft >verdict 2>&1 || definition=$?
+        [ "$online" -eq "$definition" ] || fail "$program: $detector says $online in the run, the definition $definition"
+        judged=$((judged + 1))
+    done
+done
+echo "online: $judged runs agree with the definition"
