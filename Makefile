@@ -208,11 +208,11 @@ programs-detectors: all
 	@B=$(B) DETECTORS="$(DETECTORS)" COMPILERS="$(or $(COMPILERS),gcc)" OPTIMISE="$(or $(OPTIMISE),-O2)" RUNS=$(or $(RUNS),1) \
 		WORK=$(abspath $(B))/programs/detectors tests/programs/run $(PROGRAMS)
 
-SOAK_SECONDS ?= 600
 # The example of doc/embedding.md: a virtual machine that uses include/redflag.h.
 lardvm: all
 	$(Q)$(B)/redflag cc -O1 -g -Wall -Wextra -Werror $(wildcard examples/lardvm/*.c) -o $(B)/lardvm
 
+SOAK_SECONDS ?= 600
 soak: all
 	@REDFLAG=$(B)/redflag SECONDS_LIMIT=$(SOAK_SECONDS) tests/soak/run 1 1000000 100
 

@@ -173,7 +173,9 @@ void redflag_rt_clear_history(const void *address, size_t size)
     if (embed.self && size) {
         rf_objects_forget((uintptr_t)address, size);
         rf_range_clear((uintptr_t)address, size);
-        if (!rf_seen_off) {
+        if (rf_tap && rf_tap->unseen)
+            rf_tap->unseen();
+        if (!rf_tap && !rf_seen_off) {
             embed.self->inside++; /* a signal handler must not wait for the world that its thread has stopped */
             rf_world_stop(embed.self);
             rf_seen_stop();

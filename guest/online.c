@@ -58,6 +58,7 @@ struct listener {
 
 static const struct rf_online *detector;
 static struct rf_tap listening;
+static uint64_t changes; /* guest/online_filter.h; atomic */
 static struct rf_options settings;
 static uint32_t lock;
 static bool by_time, by_function; /* pacer's periods; literace */
@@ -111,6 +112,16 @@ static void end(struct rf_self *self)
     rf_give(self->online, self->online ? sizeof(struct listener) : 0);
     self->online = NULL;
     self->races = 0;
+}
+
+static inline struct rf_filter *filter_of(struct listener *me)
+{
+    uint64_t now = __atomic_load_n(&changes, __ATOMIC_RELAXED);
+    if (__builtin_expect(me->filter.changes != now, 0)) {
+        rf_filter_next(&me->filter);
+        me->filter.changes = now;
+    }
+    return &me->filter;
 }
 
 /* ---- races ---- */
@@ -279,6 +290,7 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
     struct listener *me = listener_of(self);
     if (by_function && !(flags & (RF_A_ATOMIC | RF_A_FREE)) && !looks(self, me, flags & RF_A_WRITE))
         return;
+    struct rf_filter *filter = filter_of(me);
     if (__builtin_expect(rf_refuses, 0) && is_refused(self, me, addr, size, flags, pc))
         return;
     struct rf_online_access access = { .thread = me->index, .site = site, .flags = flags };
@@ -290,7 +302,7 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
         if (length > end_of - addr)
             length = end_of - addr;
         unsigned mask = mask_of(addr, length);
-        if (filtered && rf_filter_has(&me->filter, addr, mask, write))
+        if (filtered && rf_filter_has(filter, addr, mask, write))
             continue;
         if (!access.note)
             access.note = rf_moment_note_here(self, pc, flags, size);
@@ -303,7 +315,7 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
         if (detector->access(&access, addr, (unsigned)length, &race))
             found(self, me, &access, &race);
         if (filtered)
-            rf_filter_add(&me->filter, addr, mask, write);
+            rf_filter_add(filter, addr, mask, write);
         if (++turns % AT_ONCE == 0) {
             rf_spin_unlock(&lock);
             locked = false;
@@ -318,7 +330,7 @@ static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
     struct rf_self *self = rf_hot.self;
     if (__builtin_expect(self && self->online && !self->in_txn && !by_function, 1)) {
-        struct rf_filter *filter = &((struct listener *)self->online)->filter;
+        struct rf_filter *filter = filter_of(self->online);
         unsigned mask = mask_of(addr, what >> 56);
         if (mask <= 0xff && rf_filter_has(filter, addr, mask, (what >> 48 & 0xff) == RF_WRITE + 1))
             return;
@@ -455,6 +467,21 @@ static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, siz
         hear_access(self, addr, size < AGAIN ? size : AGAIN, flags, pc);
 }
 
+static void hear_unseen(void)
+{
+    __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+}
+
+/* In one step for all, since it is under the lock. */
+static void hear_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc)
+{
+    (void)self, (void)pc;
+    rf_spin_lock(&lock);
+    detector->copy(from, to, size);
+    rf_spin_unlock(&lock);
+    hear_unseen();
+}
+
 static void hear_modules(void)
 {
 }
@@ -479,6 +506,8 @@ static struct rf_tap listening = { .alone = true,
                                    .access = hear_access,
                                    .sync = hear_sync,
                                    .memory = hear_memory,
+                                   .copy = hear_copy,
+                                   .unseen = hear_unseen,
                                    .commit = hear_commit,
                                    .end = end,
                                    .modules = hear_modules,

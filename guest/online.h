@@ -55,6 +55,8 @@ struct rf_online {
     /* ALLOC or FREE of a piece of memory that lies inside one page of the shadow. */
     bool (*memory)(const struct rf_online_access *access, enum rf_op op, uintptr_t addr, unsigned size,
                    struct rf_online_race *race);
+    /* What is known of one range is known of another as well. */
+    void (*copy)(uintptr_t from, uintptr_t to, size_t size);
     void (*statistics)(rf_statistic_fn *emit, void *context);
     size_t (*bytes)(void); /* of its memory */
 };

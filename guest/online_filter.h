@@ -17,7 +17,8 @@
  *      thread came back after another one. They have no filter.
  *
  * Memory is made new by this thread (alloc, free: the places are emptied), or by another one. Then either this thread has handed
- * something on before, which ordered the two, or the other one took away memory that was in use.
+ * something on before, which ordered the two, or the other one took away memory that was in use; or a runtime of a language did, with
+ * synchronisation of its own (guest/embed.c): then `changes` moves, for all filters, and what they hold is forgotten.
  */
 #ifndef RF_GUEST_ONLINE_FILTER_H
 #define RF_GUEST_ONLINE_FILTER_H
@@ -33,6 +34,7 @@
 
 struct rf_filter {
     uint64_t stamp; /* in its place, above the masks; never 0 */
+    uint64_t changes; /* as many as it has heard of */
     uint64_t places[RF_FILTER];
 };
 

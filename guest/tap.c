@@ -198,6 +198,8 @@ void rf_tap_attached(struct rf_self *self)
 
 void rf_tap_switch(struct rf_self *from, struct rf_self *to, uint32_t kernel)
 {
+    if (!rf_tap->hears_system)
+        return;
     bool mine = rf_busy_enter(from);
     rf_tap->sync(from, RF_TAP_SELF, RF_IDENTITY, from->number, 0);
     rf_tap->sync(to, RF_TAP_SELF, RF_IDENTITY, kernel, 0);

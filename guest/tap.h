@@ -15,7 +15,7 @@
  *    what relaxed reads brought, until an acquire fence.
  * 6. What a thread does while self->system is not 0 is the runtime system's. It is told only to a listener that hears_system, which is
  *    then alone; for all others the thread ignores, as annotations make it. Such a listener asks self->system.
- * 7. A kernel thread goes on as another thread (guest/threads.c, rf_thread_switch): told by sync() as IDENTITY, first of the one that
+ * 7. A kernel thread goes on as another thread (guest/threads.c, rf_thread_switch): told by sync() as IDENTITY, to who hears the system, first of the one that
  *    it was, with its own number, then of the one that it is, with the number of the kernel thread's own. For happens-before it
  *    means nothing: every event is told of the thread that performs it.
  */
@@ -42,6 +42,8 @@ struct rf_tap {
     void (*copy)(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size, uintptr_t pc);
     /* A commit with the accesses of its transaction; commits come in their order. NULL: nobody asks. */
     void (*commit)(struct rf_self *self, const struct rf_commit_part *parts, uint32_t count);
+    /* Memory was made new by a runtime system whose synchronisation nobody need have seen. NULL: not heard. */
+    void (*unseen)(void);
     /* A thread begins, after its FORK, with the first that is told of it. It does nothing any more; perhaps told by another. */
     void (*end)(struct rf_self *self);
     void (*modules)(void);    /* code was loaded */

@@ -111,7 +111,7 @@ struct object *allocate(struct thread *self, uint32_t class, unsigned words, uin
 {
     words = (HEADER_WORDS + words + 1) & ~1u;
     struct object *object = try_allocate(words);
-    for (unsigned tries = 0; !object && tries < 3; tries++) {
+    for (unsigned tries = 0; !object && tries < 16; tries++) {
         collect();
         object = try_allocate(words);
     }

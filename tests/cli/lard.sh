@@ -58,10 +58,21 @@ figure() {
         shift 2
     done
 }
+# Online, every detector that goes by order finds the race that is there, and no other.
+# online NAME STATUS
+online() {
+    for detector in fasttrack generic djit goldilocks acculock multilock multirace; do
+        status "$2" "$redflag" run -d "$detector" ./"$1"
+    done
+}
 figure access f - - -
+online figure 0
 figure sync x m - -
+online figure 66
 figure reuse - - f -
+online figure 0
 figure move x - f m
+online figure 66
 
 # ---- the machine ----
 flags="-O1 -g -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes"
@@ -96,7 +107,7 @@ for path in "$root"/examples/lardvm/programs/*.lard; do
     [ "$verdict" = race ] && expected=66
     for gc in ms ss; do
         # shellcheck disable=SC2206
-        run=(--gc "$gc" --heap 6144 ${more#with} "$path")
+        run=(--gc "$gc" --heap 8192 ${more#with} "$path")
         status 0 timeout 60 ./lardvm-alone "${run[@]}"
         [ "$(cat out)" = "$prints" ] || fail "$name ($gc), alone, printed '$(cat out)', not '$prints'"
         status "$expected" timeout 60 ./lardvm "${run[@]}"
@@ -123,6 +134,14 @@ for path in "$root"/examples/lardvm/programs/*.lard; do
         done
     done
 done
+# Other detectors under the machine: locks and objects that move, threads that wander, volatile fields.
+for detector in djit acculock goldilocks; do
+    for name in moved:66 counter:0 migrate:0 volatile:0; do
+        status "${name#*:}" timeout 60 "$redflag" run -d "$detector" ./lardvm --gc ss --heap 8192 --wander \
+            "$root/examples/lardvm/programs/${name%:*}.lard"
+    done
+done
+
 for wanted in AllMem-false AllSync-missed NoClear-false NoCopy-missed NoIdentity-false NoIdentity-missed Naive-missed; do
     case " $harm " in
     *" $wanted "*) ;;
