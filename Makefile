@@ -170,12 +170,14 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAG
 ##   unit           the unit tests alone
 ##   programs       the programs of tests/programs alone: PROGRAMS="mutex-* heap-*" for some, RUNS=1 for a quick look
 ##   programs-detectors  the same with every detector that runs online: DETECTORS="djit eraser" for some; takes long
+##   policies       the programs, and random ones, under every policy of --sync, with and without --escape; takes long
 ##   tsan-suite     ThreadSanitizer's own tests, downloaded: TESTS="mutexset* java_*" for some, RUNTIME=gcc or clang to compare
 ##   lardvm         the virtual machine of examples/lardvm, $(B)/lardvm
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
 ##   soak           random programs with known races for SOAK_SECONDS (600)
 ##   bench          the runtime beside gcc's and clang's on real programs: fetches their Debian sources into $(B)/bench, takes long
 ##   bench-production  what chasing one race costs and finds: writes doc/benchmarks-production.md; takes long
+##   bench-sync     what the policies of --sync cost, with and without --escape
 ##   bench-offline  how fast recorded traces are analysed
 ##   lint           clang-tidy over all sources but the tests
 ##   format         clang-format over all sources
@@ -208,6 +210,13 @@ programs-detectors: all
 	@B=$(B) DETECTORS="$(DETECTORS)" COMPILERS="$(or $(COMPILERS),gcc)" OPTIMISE="$(or $(OPTIMISE),-O2)" RUNS=$(or $(RUNS),1) \
 		WORK=$(abspath $(B))/programs/detectors tests/programs/run $(PROGRAMS)
 
+policies: all
+	@set -e; for options in sync=none sync=spin sync=fib sync=cas:escape=1 sync=fib:escape=1 sync=fib:stats=1; do \
+		echo "policies: $$options"; \
+		B=$(B) OPTIONS=$$options RUNS=1 COMPILERS=gcc OPTIMISE=-O2 tests/programs/run $(PROGRAMS); \
+		REDFLAG=$(B)/redflag OPTIONS=$$options tests/soak/run 301 310 20; \
+	done
+
 # The example of doc/embedding.md: a virtual machine that uses include/redflag.h.
 lardvm: all
 	$(Q)$(B)/redflag cc -O1 -g -Wall -Wextra -Werror $(wildcard examples/lardvm/*.c) -o $(B)/lardvm
@@ -237,6 +246,9 @@ bench: all
 
 bench-production: all
 	@B=$(B) bench/production.py
+
+bench-sync: all
+	@B=$(B) bench/sync.sh
 
 bench-offline: all
 	@B=$(B) REDFLAG=$(B)/redflag bench/offline.sh
@@ -291,6 +303,6 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: FORCE lardvm soak all rt help setup demo tests unit programs programs-detectors tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
+.PHONY: FORCE policies bench-sync lardvm soak all rt help setup demo tests unit programs programs-detectors tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

@@ -52,7 +52,7 @@ static void end_units(struct rf_slices *slices, struct rf_step *step)
 
 void rf_word_end_record(struct rf_stripe *stripe, uint64_t word)
 {
-    if (rf_word_is_record(word))
+    if (rf_word_is_record(word) && RF_WORD_M(word)) /* not RF_CLOSED */
         rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
 }
 

@@ -17,6 +17,7 @@
 #include "guest/heap_spans.h"
 #include "guest/intercept.h"
 #include "guest/objects.h"
+#include "guest/tap.h"
 
 #define RF_FIRST_WRITE RF_HEAP_SMALL /* bytes of a new block that malloc writes: all, if it is of a class */
 static inline uint64_t side_word(enum rf_side_state state, uint32_t note, uint32_t thread, size_t slack)
@@ -76,7 +77,7 @@ static inline size_t written_of(size_t usable)
 /* A block is the thread's. One that nobody else can reach needs no history (guest/escape.h). Returns the note of its allocation. */
 static inline uint32_t tell_fresh(struct rf_self *self, uintptr_t block, size_t usable, size_t written, uintptr_t pc)
 {
-    if (__builtin_expect(rf_escape_leaves == NULL, 1) || self->busy)
+    if (__builtin_expect(rf_escape_leaves == NULL, 1) || self->busy || rf_tap)
         return rf_range_fresh(block, usable, written, pc);
     rf_range_clear(block, usable);
     rf_escape_fresh(self, block, usable);
@@ -215,7 +216,7 @@ static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size
 static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr_t pc)
 {
     size_t size = span->block ? span->block : (span->size + 7) & ~(size_t)7;
-    if (__builtin_expect(rf_escape_leaves != NULL, 0) && rf_hot.self && !rf_hot.self->busy &&
+    if (__builtin_expect(rf_escape_leaves != NULL, 0) && !rf_tap && rf_hot.self && !rf_hot.self->busy &&
         rf_escape_gone(rf_hot.self, block, span->block ? span->block : span->length)) {
         rf_objects_forget(block, size);
         return note_of(rf_hot.self, pc, RF_A_FREE, size);
