@@ -30,10 +30,15 @@ Dir::Etc::sourceparts "-";
 Dir::State::lists "$apt/lists";
 Dir::Cache "$apt/cache";
 APT::Sandbox::User "";
+Acquire::Retries "3";
+Acquire::http::Timeout "30";
 END
 export APT_CONFIG="$apt/apt.conf"
 echo "bench: lists of sources" >&2
-apt-get -q=2 update
+if ! apt-get -q=2 update >"$apt/update.log" 2>&1; then
+    echo "bench: no lists of sources: $(sed -n 's/^[EW]: //p' "$apt/update.log" | head -n 1); left out:$missing" >&2
+    exit 0
+fi
 for package in $missing; do
     echo "bench: source of $package" >&2
     rm -rf "${apt:?}/$package"
@@ -43,7 +48,7 @@ for package in $missing; do
         dpkg-source --no-check --no-copy -x ./*.dsc "$directory/$package.new") >"$apt/$package.log" 2>&1; then
         mv "$directory/$package.new" "$directory/$package"
     else # the others are worth measuring all the same
-        sed -n 's/^E: /bench: /p' "$apt/$package.log" >&2
-        echo "bench: $package is left out; sources from elsewhere may be put into $directory/$package" >&2
+        echo "bench: $package is left out: $(sed -n 's/^E: //p' "$apt/$package.log" | head -n 1);" \
+            "sources from elsewhere may be put into $directory/$package" >&2
     fi
 done
