@@ -392,7 +392,8 @@ bool rf_seen_off;
 static void empty_seen(struct rf_self *self, void *context)
 {
     (void)context;
-    memset(self->seen, 0, sizeof self->seen);
+    if (self->seen)
+        memset(self->seen, 0, 2 * RF_SEEN * sizeof *self->seen);
 }
 
 void rf_seen_stop(void)

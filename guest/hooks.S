@@ -119,8 +119,8 @@
 .macro CHECK_SEEN near size write
         mov     %rdi, %rdx
         shr     $3, %rdx
-        mov     %edx, %esi
-        and     $RF_SEEN - 1, %esi
+        lea     (%rdi,%rdi), %esi
+        and     $(RF_SEEN - 1) << 4, %esi
         shl     $20, %rdx
 .if \near
         or      %fs:RF_PUT_TLS + RF_HOT_STAMP, %rdx
@@ -130,7 +130,7 @@
         or      %fs:RF_HOT_STAMP(%rcx), %rdx
         mov     %fs:RF_HOT_SEEN(%rcx), %rax
 .endif
-        xor     RF_SEEN * 8 * \write(%rax,%rsi,8), %rdx
+        xor     8 * \write(%rax,%rsi), %rdx
         cmp     $0xff, %rdx
 .if \size < 8
         ja      4f

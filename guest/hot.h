@@ -11,9 +11,9 @@
  *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record.
  * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
  *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).
- * 4. What the thread has accessed in its epoch of granules that are in slices, mixed or read by several is in two tables of RF_SEEN
- *    words, for reads and after them for writes, found by the granule's number:  number 44 | stamp 12 | bytes 8.  The stamp is that
- *    of the epoch (guest/seen.h).
+ * 4. What the thread has accessed in its epoch of granules that are in slices, mixed or read by several is in a table of RF_SEEN pairs
+ *    of words, for reads and for writes, found by the granule's number:  number 44 | stamp 12 | bytes 8.  The stamp is that of the
+ *    epoch (guest/seen.h).
  * 5. All of it belongs to the thread; no other thread reads or writes it.
  */
 #ifndef RF_GUEST_HOT_H
@@ -36,9 +36,9 @@
 #define RF_HOT_SELF 32
 #define RF_HOT_FIRST 40 /* the first moment of the epoch, alone */
 #define RF_HOT_STAMP 48 /* the epoch's stamp, shifted by 8 */
-#define RF_HOT_SEEN 56  /* the tables; never NULL */
+#define RF_HOT_SEEN 56  /* the table; never NULL */
 
-#define RF_SEEN 512 /* words of a table */
+#define RF_SEEN 512 /* pairs of the table */
 
 #ifndef __ASSEMBLER__
 #include <stddef.h>

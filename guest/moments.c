@@ -154,9 +154,8 @@ static inline struct rf_cached_moment *cached_here(struct rf_self *self, uintptr
     uint64_t key = rf_access_key(pc, flags, size);
     uint32_t node = rf_depot_node(self);
     struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
-    if (cached->key != key || cached->node != node || cached->locks != self->locks)
-        *cached = (struct rf_cached_moment){ key, node, self->locks, 0,
-                                             rf_depot_put(key, (uint64_t)self->locks << 32 | node) };
+    if (!rf_note_is(cached->note, key, self->locks, node))
+        *cached = (struct rf_cached_moment){ rf_depot_put(key, (uint64_t)self->locks << 32 | node), 0 };
     return cached;
 }
 

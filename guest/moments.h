@@ -62,13 +62,20 @@ static inline struct rf_cached_moment *rf_moment_cached(struct rf_self *self, ui
     return &self->moments[mixed >> 32 & (RF_MOMENT_CACHE - 1)];
 }
 
+/* What a note stands for (guest/depot.h, 3). That of note 0 is nothing. */
+static inline bool rf_note_is(uint32_t note, uint64_t key, uint32_t locks, uint32_t node)
+{
+    const uint64_t *entry = (const uint64_t *)RF_DEPOT + 2 * (uint64_t)note;
+    return entry[0] == key && entry[1] == ((uint64_t)locks << 32 | node);
+}
+
 /* The same if it is at hand: the epoch has had an access with this note, and the stack's node is known. 0: ask rf_moment_now(). */
 static inline uint32_t rf_moment_at_hand(struct rf_self *self, uint64_t key)
 {
     uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
     const struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
-    bool same = cached->key == key && cached->node == node && cached->locks == self->locks;
-    return node && same && cached->moment - rf_hot.first < rf_hot.span ? cached->moment : 0;
+    uint32_t moment = cached->moment;
+    return node && moment - rf_hot.first < rf_hot.span && rf_note_is(cached->note, key, self->locks, node) ? moment : 0;
 }
 
 /* A moment of the present epoch for a note that was made earlier. */

@@ -9,11 +9,9 @@
 
 #define RF_MOMENT_CACHE 512u
 
-/* A moment of the present epoch, by what it stands for. Valid if its moment is >= the epoch's first. */
+/* A moment of the present epoch, by its note. Valid if its moment is >= the epoch's first. */
 struct rf_cached_moment {
-    uint64_t key; /* pc and flags */
-    uint32_t node, locks;
-    uint32_t moment, note;
+    uint32_t note, moment;
 };
 
 #define RF_TRANSITION_KINDS 9
@@ -42,10 +40,10 @@ struct rf_self {
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
     bool wants_sweep;
-    struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them */
+    struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them; NULL until it has frames */
     struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
     uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
-    uint64_t seen[2 * RF_SEEN];       /* guest/hot.h, 4 */
+    uint64_t *seen;                   /* guest/hot.h, 4; NULL until it has frames */
     uint32_t nearby_turn;
     uintptr_t stored_at;  /* guest/escape.h, 3: where the thread is storing, or has last stored, */
     size_t stored_size;   /* ... and how much; 0: that was looked at */

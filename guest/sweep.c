@@ -114,8 +114,9 @@ static void prepare_thread(struct rf_self *self, void *context)
     if (self->block_end)
         sweep.state[(self->block_end - 1) >> RF_MOMENT_BLOCK_BITS] = OWN;
     /* Moments of emptied blocks will be used again for something else. */
-    for (unsigned i = 0; i < RF_MOMENT_CACHE; i++)
-        self->moments[i].moment = 0;
+    for (unsigned i = 0; self->moments && i < RF_MOMENT_CACHE; i++)
+        if (self->moments[i].moment) /* a page that is only looked at needs no memory */
+            self->moments[i].moment = 0;
     rf_nearby_clear(self);
     self->wants_sweep = false;
 }

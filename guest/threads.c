@@ -35,7 +35,7 @@ struct record {
     struct rf_self self;
     struct rf_thread_start start;
     struct rf_frame *top; /* rf_hot.top of a fiber that is not running */
-    char *frames_at; /* what is mapped for its frames */
+    char *frames_at; /* what is mapped for its frames, and its tables */
     size_t frames_bytes;
     uintptr_t stack_low;
     size_t stack_size;
@@ -150,7 +150,6 @@ static struct record *record_new(void)
     self->order.slot_limit = UINT32_MAX / 2;
     self->order.time_limit = RF_TIME_LIMIT;
     self->order.locks_order = self->order.volatiles_order = true; /* and tick stays 0: guest/threads.h, 4 */
-    self->moments = rf_take(RF_MOMENT_CACHE * sizeof *self->moments);
     self->threads = record;
     return record;
 }
@@ -166,21 +165,27 @@ static void bury(void)
     }
 }
 
+/* The tables of a thread lie before its frames, where pages exist when they are touched: a thread that waits needs few. */
+#define TABLES ((RF_MOMENT_CACHE * sizeof(struct rf_cached_moment) + 2 * RF_SEEN * sizeof(uint64_t) + 4095) & ~(size_t)4095)
+
 /* A thread that becomes known late is in the midst of functions, and leaves more of them than it was seen to enter: there is room for
  * frames below the first one, too. After the last one is a page that nobody can write: what lies behind is somebody else's. */
 static void frames_begin(struct record *record, size_t stack, bool late)
 {
     size_t bytes = (stack + SPARE_FRAMES + 4095) & ~(size_t)4095;
-    char *frames = rf_reserve(bytes);
-    while (!frames && bytes > SPARE_FRAMES) { /* a limit on addresses: better a little than nothing */
+    char *tables = rf_reserve(TABLES + bytes);
+    while (!tables && bytes > SPARE_FRAMES) { /* a limit on addresses: better a little than nothing */
         bytes = (bytes / 2 + 4095) & ~(size_t)4095;
-        frames = rf_reserve(bytes);
+        tables = rf_reserve(TABLES + bytes);
     }
-    if (!frames)
+    if (!tables)
         rf_die("out of memory: no room for the frames of a thread");
+    char *frames = tables + TABLES;
     RF_SYSCALL(SYS_mprotect, frames + bytes - 4096, 4096, PROT_NONE);
-    record->frames_at = frames;
-    record->frames_bytes = bytes;
+    record->frames_at = tables;
+    record->frames_bytes = TABLES + bytes;
+    record->self.moments = (struct rf_cached_moment *)tables;
+    record->self.seen = (uint64_t *)(tables + RF_MOMENT_CACHE * sizeof *record->self.moments);
     record->self.frames = record->top = (struct rf_frame *)(frames + (late ? bytes / 2 & ~(size_t)4095 : 4096));
     record->self.frames_end = (struct rf_frame *)(frames + bytes - 4096);
 }
@@ -192,9 +197,9 @@ static void record_empty(struct record *record)
     if (self->frames)
         RF_SYSCALL(SYS_munmap, record->frames_at, record->frames_bytes);
     self->frames = self->frames_end = NULL;
-    rf_give(self->moments, RF_MOMENT_CACHE * sizeof *self->moments);
-    rf_nearby_end(self);
     self->moments = NULL;
+    self->seen = NULL;
+    rf_nearby_end(self);
     rf_locks_thread_end(self);
     rf_atomics_thread_end(self);
     rf_refusal_thread_end(self);

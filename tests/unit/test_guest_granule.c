@@ -40,6 +40,7 @@ struct player {
     struct rf_hot hot;
     struct rf_frame frames[4];
     struct rf_cached_moment moments[RF_MOMENT_CACHE];
+    uint64_t seen[2 * RF_SEEN];
     uint32_t clock[THREADS]; /* the model's: events of each thread that it knows */
 };
 
@@ -220,7 +221,7 @@ static void begin_game(void)
         self->moments = player->moments;
         self->frames = player->frames;
         player->hot.top = player->frames;
-        player->hot.seen = self->seen;
+        player->hot.seen = self->seen = player->seen;
         rf_clock_set(&self->thread.clock, &self->memory, i, 1);
         player->clock[i] = 1;
         play_as(i);
