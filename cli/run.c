@@ -16,6 +16,7 @@
 #include "cli/places.h"
 #include "cli/program.h"
 #include "cli/run_options.h"
+#include "cli/unchecked.h"
 #include "trace/grow.h"
 
 #define WHO "redflag run"
@@ -53,6 +54,7 @@ int rf_cli_run(int argc, char **argv)
 {
     struct rf_run_text text = { NULL, 0 };
     bool force = false, preload = false;
+    const char *unchecked = NULL;
     int i = 1;
     if (getenv("REDFLAG_OPTIONS") && *getenv("REDFLAG_OPTIONS"))
         rf_run_text_add(&text, getenv("REDFLAG_OPTIONS"));
@@ -68,6 +70,8 @@ int rf_cli_run(int argc, char **argv)
             force = true;
         else if (!strcmp(argv[i], "--preload"))
             preload = force = true;
+        else if (!strncmp(argv[i], "--unchecked=", 12))
+            unchecked = argv[i] + 12;
         else if (!rf_run_option(&text, WHO, argv + i, argc - i, &used)) {
             fprintf(stderr, WHO ": unknown option '%s'; try 'redflag run --help'\n", argv[i]);
             return RF_EXIT_USAGE;
@@ -104,6 +108,8 @@ int rf_cli_run(int argc, char **argv)
     /* With an instrumented library of a program that is not itself, the loader puts the runtime behind libc: too late for its calls. */
     if (preload || (!force && program.kind == RF_PROGRAM_ELF && !*program.needs_tsan && !program.needs_ours))
         rf_put_first("LD_PRELOAD", places.library);
+    if (unchecked && !rf_unchecked_sites(&text, WHO, unchecked, path))
+        return RF_EXIT_USAGE;
     if (text.text)
         setenv("REDFLAG_OPTIONS", text.text, 1);
     mend_layout();

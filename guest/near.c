@@ -20,6 +20,7 @@
 #include "guest/patch.h"
 #include "guest/system.h"
 #include "guest/tap.h"
+#include "guest/unchecked.h"
 #include "sites/scan.h"
 
 /* guest/hooks.S */
@@ -115,13 +116,20 @@ static struct block *block_near(uintptr_t low, uintptr_t high)
 
 static struct {
     const struct block *block;
-    unsigned calls;
+    struct rf_pair_offsets unchecked;
+    unsigned calls, removed;
 } change;
 
 static void change_call(void *unused, const struct rf_hook_call *call)
 {
     (void)unused;
     uint8_t form[6];
+    if (rf_pair_offsets_have(&change.unchecked, &scan.image, call)) {
+        rf_patch_nothing(call->length, call->jump, form);
+        rf_patch_add(call->at, form, call->length);
+        change.removed++;
+        return;
+    }
     rf_patch_form(call->at, call->length, call->jump, change.block->at + call->hook, form);
     rf_patch_add(call->at, form, call->length);
     change.calls++;
@@ -146,11 +154,13 @@ bool rf_module_change(const struct rf_image *image, const char *name)
         high = end > high ? end : high;
     }
     change.block = low < high ? block_near(low, high) : NULL;
-    change.calls = 0;
+    change.calls = change.removed = 0;
+    change.unchecked = rf_pair_offsets(rf_unchecked(), image, name);
     if (!change.block)
         return false;
     rf_scan_calls(&scan, change_call);
     bool done = rf_patch_write();
+    rf_unchecked_count(change.removed, change.calls + change.removed);
     if (rf_options.verbosity)
         rf_say("%u calls of hooks in the module at 0x%zx reach copies at 0x%zx%s", change.calls, (size_t)image->base,
                (size_t)change.block->at, done ? "" : ", except some that could not be changed");

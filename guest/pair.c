@@ -129,6 +129,18 @@ static bool offsets_have(struct rf_pair_offsets *offsets, uint64_t offset)
     return offsets->next == offset;
 }
 
+struct rf_pair_offsets rf_pair_offsets(const char *text, const struct rf_image *image, const char *name)
+{
+    char id[512];
+    module_id(image, name, id);
+    return offsets_of(text, id);
+}
+
+bool rf_pair_offsets_have(struct rf_pair_offsets *offsets, const struct rf_image *image, const struct rf_hook_call *call)
+{
+    return offsets_have(offsets, (uintptr_t)call->at + call->length - 1 - image->base);
+}
+
 void rf_pair_module(struct rf_pair_module *module, const struct rf_image *image, const char *name)
 {
     module_id(image, name, module->id);

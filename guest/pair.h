@@ -26,6 +26,9 @@ struct rf_pair_module {
     char id[512];
     struct rf_pair_offsets offsets[2];
 };
+/* Those of a list in that form which are the module's. */
+struct rf_pair_offsets rf_pair_offsets(const char *text, const struct rf_image *image, const char *name);
+bool rf_pair_offsets_have(struct rf_pair_offsets *offsets, const struct rf_image *image, const struct rf_hook_call *call);
 void rf_pair_module(struct rf_pair_module *module, const struct rf_image *image, const char *name);
 /* Which of the two sites a call is, RF_PAIR_...; 0: none. */
 unsigned rf_pair_role(struct rf_pair_module *module, const struct rf_image *image, const struct rf_hook_call *call);

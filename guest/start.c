@@ -32,6 +32,7 @@
 #include "guest/report.h"
 #include "guest/system.h"
 #include "guest/threads.h"
+#include "guest/unchecked.h"
 
 uint64_t rf_seen_nothing[2 * RF_SEEN];
 RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
@@ -181,6 +182,7 @@ static int finish(int status)
         rf_say("%zu accesses were not looked at: histories named more than %u places at once", (size_t)rf_moments_lost,
                1u << RF_MOMENT_BITS);
     rf_online_statistics();
+    rf_unchecked_statistics();
     if (rf_options.stats)
         rf_policy_print();
     return final_status(status);

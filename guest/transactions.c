@@ -127,12 +127,14 @@ void rf_txn_new_memory(struct rf_self *self, uintptr_t addr, size_t size)
 /* ---- tickets ---- */
 
 #define TICKETS 65536u /* no more are out at once */
+#define SPINS 100u
 
 static struct {
     uint32_t next; /* the one that is taken next */
     uint32_t turn; /* whose turn it is: written under the lock, read by all that wait */
     uint32_t lock;
     uint8_t done[TICKETS];
+    uint32_t sleeps[TICKETS]; /* 1: who has this ticket sleeps until its turn comes */
 } tickets;
 
 static void give_ticket(struct rf_self *self, uint32_t ticket)
@@ -143,15 +145,26 @@ static void give_ticket(struct rf_self *self, uint32_t ticket)
     uint32_t turn = tickets.turn;
     for (; tickets.done[turn % TICKETS]; turn++)
         tickets.done[turn % TICKETS] = 0;
-    __atomic_store_n(&tickets.turn, turn, __ATOMIC_RELEASE);
+    __atomic_store_n(&tickets.turn, turn, __ATOMIC_SEQ_CST);
     rf_spin_unlock(&tickets.lock);
     rf_busy_leave(self, mine);
+    uint32_t *sleeps = &tickets.sleeps[turn % TICKETS];
+    if (__atomic_exchange_n(sleeps, 0, __ATOMIC_SEQ_CST))
+        rf_futex_wake(sleeps);
 }
 
 static void wait_for_turn(uint32_t ticket)
 {
-    while (__atomic_load_n(&tickets.turn, __ATOMIC_ACQUIRE) != ticket)
-        rf_yield();
+    uint32_t *sleeps = &tickets.sleeps[ticket % TICKETS];
+    for (unsigned turns = 0; turns < SPINS; turns++) {
+        if (__atomic_load_n(&tickets.turn, __ATOMIC_ACQUIRE) == ticket)
+            return;
+        __builtin_ia32_pause();
+    }
+    /* Either the turn is seen here, or whoever makes it ours sees that somebody sleeps. */
+    while (__atomic_store_n(sleeps, 1, __ATOMIC_SEQ_CST), __atomic_load_n(&tickets.turn, __ATOMIC_SEQ_CST) != ticket)
+        rf_futex_wait(sleeps, 1);
+    __atomic_store_n(sleeps, 0, __ATOMIC_RELAXED);
 }
 
 /* ---- clocks of variables ---- */
@@ -461,7 +474,7 @@ void rf_txn_fork_child(void)
     tickets.turn = tickets.next;
     tickets.lock = variables.lock = 0;
     for (uint32_t i = 0; i < TICKETS; i++)
-        tickets.done[i] = 0;
+        tickets.done[i] = 0, tickets.sleeps[i] = 0;
 }
 
 /* ---- hand-made ones ---- */
