@@ -68,7 +68,8 @@ struct rf_options {
 struct rf_side {
     uint32_t thread; /* an index; RF_UNKNOWN if the detector does not keep it */
     uint32_t note;
-    bool known; /* the note is meaningful */
+    uint8_t note_bits; /* how many of its lower bits are kept; 0: all 32 */
+    bool known;        /* the note is meaningful */
     bool writes;
     bool predictive;  /* the two did not race in this execution as far as happens-before says; they may in another */
     rf_lockset locks; /* held at that access; RF_ALL_LOCKS if not kept */

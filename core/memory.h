@@ -13,11 +13,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RF_SMALL 512u /* up to here classes are multiples of 16; above, four to a power of two */
+#define RF_SMALL 512u /* up to here classes are multiples of 16; above, eight to a power of two */
 #ifndef RF_PIECE
 #define RF_PIECE (1u << 18) /* what is asked of the driver at a time */
 #endif
-#define RF_CLASSES (RF_SMALL / 16 + 1 + 4 * 8)
+#define RF_CLASSES (RF_SMALL / 16 + 1 + 8 * 8)
 
 struct rf_memory {
     void *(*pieces)(size_t bytes); /* zeroed, aligned to 16 */
@@ -39,7 +39,7 @@ static inline size_t rf_rounded(size_t size)
 {
     if (size <= RF_SMALL)
         return size ? (size + 15) & ~(size_t)15 : 16;
-    size_t step = (size_t)1 << (61 - __builtin_clzll(size - 1)); /* a quarter of the largest power of two below */
+    size_t step = (size_t)1 << (60 - __builtin_clzll(size - 1)); /* an eighth of the largest power of two below */
     return (size + step - 1) & ~(step - 1);
 }
 
@@ -47,8 +47,8 @@ static inline unsigned rf_class(size_t rounded)
 {
     if (rounded <= RF_SMALL)
         return (unsigned)(rounded / 16);
-    unsigned shift = 61 - (unsigned)__builtin_clzll(rounded - 1);
-    return RF_SMALL / 16 + (shift - 7) * 4 + (unsigned)(rounded >> shift) - 4; /* 512 has shift 7: 640 is its first */
+    unsigned shift = 60 - (unsigned)__builtin_clzll(rounded - 1);
+    return RF_SMALL / 16 + (shift - 6) * 8 + (unsigned)(rounded >> shift) - 8; /* 512 has shift 6: 576 is its first */
 }
 
 static inline void *rf_take_piece(struct rf_memory *memory, size_t size)

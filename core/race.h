@@ -19,6 +19,7 @@ struct rf_race {
     uint64_t addr;
     uint32_t size;
     bool predictive; /* not a race in this execution, as far as the detector knows; in another it may be */
+    uint8_t number_bits; /* of first.number, how many lower bits the detector knew; 0: 32 */
     struct rf_race_access first, second;
 };
 

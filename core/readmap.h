@@ -21,7 +21,8 @@
 #define RF_FEW_TIME_BITS 20 /* of an epoch in 32 bits; the rest is the slot */
 #define RF_READMAP_CHUNK 1024u
 
-#define RF_READS_COUNT 15u    /* the bits of rf_reads.filter that count; above them a bit for every 28th slot */
+#define RF_READS_COUNT 15u    /* the bits of rf_reads.filter that count; above them a bit for every 24th slot: 28 bits in all */
+#define RF_READS_SLOTS 24u
 #define RF_READS_IN_TABLE 15u /* what they are when there is a table */
 
 struct rf_reads {
@@ -187,7 +188,7 @@ static inline enum rf_readmap_change rf_readmap_put(struct rf_readmaps *all, uin
     if (count != RF_READS_IN_TABLE) {
         uint32_t slot = rf_epoch_slot(now), time = rf_epoch_time(now);
         uint32_t few = slot << RF_FEW_TIME_BITS | time, span = time - rf_epoch_time(first);
-        uint32_t bit = (RF_READS_COUNT + 1) << slot % 28, at = count;
+        uint32_t bit = (RF_READS_COUNT + 1) << slot % RF_READS_SLOTS, at = count;
         bool fits = slot >> (32 - RF_FEW_TIME_BITS) == 0 && time >> RF_FEW_TIME_BITS == 0;
         if (fits && reads->filter & bit)
             for (at = 0; at < count && few - m->few.epochs[at] > span;)

@@ -21,6 +21,11 @@
 #define FT_SLOT_BITS 11
 #define FT_TIME_BITS 20
 
+/* A note is 28 bits of an event's number: two of them, and the word, are 15 bytes. So a variable and its share of the read maps take
+ * less than 16. */
+#define FT_NOTE_BITS 28
+#define FT_NOTE ((1u << FT_NOTE_BITS) - 1)
+
 /* How often each state is entered: AccuLock's Table III. */
 struct ft_counts {
     uint64_t read_exclusive, read_shared;
@@ -52,6 +57,41 @@ static inline struct rf_last_read ft_unordered(const struct ft *d, uint32_t map,
     }
 }
 
+/* Words and notes of neighbours are not aligned: they are for one thread, which takes them as they come. */
+struct __attribute__((packed)) ft_cell {
+    uint64_t word;
+    uint8_t notes[7]; /* of the write, then of the read, or the map's filter; the lower bits first */
+};
+
+_Static_assert(sizeof(struct ft_cell) == 15, "cells of pages have no gaps");
+
+static inline uint32_t ft_write_note(const struct ft_cell *cell)
+{
+    uint32_t bits;
+    memcpy(&bits, cell->notes, sizeof bits);
+    return bits & FT_NOTE;
+}
+
+static inline uint32_t ft_read_note(const struct ft_cell *cell)
+{
+    uint32_t bits;
+    memcpy(&bits, cell->notes + 3, sizeof bits);
+    return bits >> 4;
+}
+
+static inline void ft_set_read_note(struct ft_cell *cell, uint32_t note)
+{
+    uint32_t bits = (cell->notes[3] & 15u) | note << 4;
+    memcpy(cell->notes + 3, &bits, sizeof bits);
+}
+
+static inline void ft_set_notes(struct ft_cell *cell, uint32_t note)
+{
+    uint32_t low = note, high = (note >> 24 & 15) | note << 4;
+    memcpy(cell->notes, &low, sizeof low);
+    memcpy(cell->notes + 3, &high, sizeof high);
+}
+
 /* Readers are told apart by slots: whoever had a thread's slot before it happens before it. */
 static inline enum rf_readmap_change ft_put(struct ft *d, uint32_t map, uint32_t *filter, rf_epoch epoch, uint32_t note)
 {
@@ -75,7 +115,12 @@ static inline uint32_t ft_copied(struct ft *d, uint32_t map, uint32_t filter)
 static inline bool ft_race(struct ft *d, rf_epoch earlier, uint32_t note, bool writes)
 {
     d->engine.first = (struct rf_side){
-        .thread = rf_order_owner(&d->order, earlier), .note = note, .known = true, .writes = writes, .locks = RF_ALL_LOCKS
+        .thread = rf_order_owner(&d->order, earlier),
+        .note = note,
+        .note_bits = FT_NOTE_BITS,
+        .known = true,
+        .writes = writes,
+        .locks = RF_ALL_LOCKS
     };
     return true;
 }
@@ -94,13 +139,14 @@ static inline rf_epoch ft_wide_of(uint32_t narrow)
 #define FT_STATE struct ft
 #define FT_THREAD struct rf_thread
 #define FT_EXEMPT(d, t, e) rf_order_exempt(&(d)->order, t, e)
-#define FT_RACE_IN_MAP(d, t, map, cell) ft_race_in_map(d, t, map, (cell)->filter)
+#define FT_RACE_IN_MAP(d, t, map, cell) ft_race_in_map(d, t, map, FT(read_note)(cell))
 #define FT_NEW_MAP(d) rf_readmap_new(&(d)->readers)
-#define FT_PUT(d, map, cell, e, note) ft_put(d, map, &(cell)->filter, FT_WIDE_OF(e), note)
-#define FT_END(d, map, cell) ft_end(d, map, (cell)->filter)
-#define FT_COPIED(d, map, cell) ft_copied(d, map, (cell)->filter)
+#define FT_PUT(d, map, filter, e, note) ft_put(d, map, filter, FT_WIDE_OF(e), note)
+#define FT_END(d, map, cell) ft_end(d, map, FT(read_note)(cell))
+#define FT_COPIED(d, map, cell) ft_copied(d, map, FT(read_note)(cell))
 #define FT_COUNT(d, counter) ((d)->counts.counter++)
 
+#define FT_OWN_CELL
 #define FT(name) ft_##name
 #define FT_EPOCH uint32_t
 #define FT_WORD uint64_t
@@ -111,6 +157,7 @@ static inline rf_epoch ft_wide_of(uint32_t narrow)
 #define FT_RACE(d, e, note, writes) ft_race(d, ft_wide_of(e), note, writes)
 #include "detect/fasttrack.inc"
 #undef FT_WIDE_OF
+#undef FT_OWN_CELL
 
 #define FT(name) ftw_##name
 #define FT_EPOCH uint64_t
@@ -181,8 +228,8 @@ static inline void ft_widen(struct ftw_cell *wide, const struct ft_cell *narrow)
 {
     uint32_t w = (uint32_t)(narrow->word >> 32), r = (uint32_t)narrow->word;
     wide->word = (unsigned __int128)ft_wide_word(w) << 64 | ft_wide_word(r);
-    wide->write_note = narrow->write_note;
-    wide->read_note = narrow->read_note;
+    wide->write_note = ft_write_note(narrow);
+    wide->read_note = ft_read_note(narrow);
 }
 
 static inline const struct rf_locksets *ft_locksets(const struct ft *d)

@@ -1,6 +1,6 @@
-/* The earlier access of a race is known by 32 bits of its number. In a trace of fewer than 2^32 events they are its number; in a
- * longer one it is the latest event with these bits that touches the variable, and has the kind and the thread: so candidates
- * are tried from the later to the earlier, one pass over their chunks for each step of 2^32.
+/* The earlier access of a race is known by the lower bits of its number, 28 or 32 of them. In a trace of fewer events than they can
+ * tell apart they are its number; in a longer one it is the latest event with these bits that touches the variable, and has the
+ * kind and the thread: so candidates are tried from the later to the earlier, one pass over their chunks for each step of 2^28 or 2^32.
  *
  * 1. A history that was copied belongs to another address, and an event that someone else performed (ident) has another
  *    thread: so nothing is a must, and the best candidate wins, among equals the one that was tried first.
@@ -91,9 +91,10 @@ bool rf_provenance(struct rf_reader *reader, struct rf_report *report)
         size_t left = 0;
         for (size_t i = 0; i < search.count; i++) {
             struct wanted wanted = search.wanted[i];
-            if (wanted.fits == FITS_WELL || wanted.number <= UINT32_MAX)
+            uint64_t step = UINT64_C(1) << (wanted.race->number_bits ? wanted.race->number_bits : 32);
+            if (wanted.fits == FITS_WELL || wanted.number < step)
                 continue;
-            wanted.number -= UINT64_C(1) << 32;
+            wanted.number -= step;
             search.wanted[left++] = wanted;
         }
         search.count = left;

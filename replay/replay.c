@@ -116,11 +116,12 @@ void rf_replay_race(struct rf_replay *replay, const struct rf_batch *batch, cons
     };
     race->first = (struct rf_race_access){ .thread = first->thread, .op = first->writes ? RF_WRITE : RF_READ };
     if (first->known) {
-        /* The note is the low half of a number not above this one; rf_provenance() checks it against the trace. One event
+        /* The note is the lower bits of a number not above this one; rf_provenance() checks it against the trace. One event
          * has one thread: so if that of the first is another, its number is less. */
-        uint64_t back = (uint32_t)((uint32_t)number - first->note);
-        if (!back && first->thread != event->thread && number > UINT32_MAX)
-            back = UINT64_C(1) << 32;
+        race->number_bits = first->note_bits ? first->note_bits : 32;
+        uint64_t known = (UINT64_C(1) << race->number_bits) - 1, back = (number - first->note) & known;
+        if (!back && first->thread != event->thread && number > known)
+            back = known + 1;
         race->first.number = number - back;
     }
     keep_locks(&race->first, locksets, first->locks);
