@@ -104,16 +104,6 @@ struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t s
                               .writes = step->race_writes };
 }
 
-void rf_txn_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
-{
-    (void)self, (void)addr, (void)size, (void)flags, (void)pc;
-}
-
-void rf_txn_new_memory(struct rf_self *self, uintptr_t addr, size_t size)
-{
-    (void)self, (void)addr, (void)size;
-}
-
 const struct rf_tap *rf_tap;
 
 bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
