@@ -14,6 +14,9 @@ struct rf_embed {
 struct rf_embed rf_embed_enter(void);
 void rf_embed_leave(const struct rf_embed *embed);
 
+void redflag_rt_system_begin(void); /* include/redflag.h */
+void redflag_rt_system_end(void);
+
 /* Any address that the program uses for a place, as an access carries it. */
 uintptr_t rf_embed_place(const void *place, uintptr_t pc);
 /* The names of such a pc; false: it is none. Any thread, any time. guest/embed_place.c */

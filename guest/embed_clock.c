@@ -8,6 +8,8 @@
  *    So the set has never more keys than threads.
  */
 #include "guest/embed.h"
+
+#include "guest/atomics.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
 #include "guest/seen.h"
@@ -31,6 +33,8 @@ RF_EXPORT void redflag_rt_clock_free(struct redflag_clock *clock);
 RF_EXPORT void redflag_rt_clock_read(struct redflag_clock *clock);
 RF_EXPORT void redflag_rt_clock_add(struct redflag_clock *clock);
 RF_EXPORT void redflag_rt_clock_write(const struct redflag_clock *clock);
+RF_EXPORT void redflag_rt_system_clock_add(struct redflag_clock *clock);
+RF_EXPORT void redflag_rt_system_clock_write(const struct redflag_clock *clock);
 RF_EXPORT void redflag_rt_clock_join(struct redflag_clock *to, const struct redflag_clock *from);
 
 /* ---- keys: only if somebody listens; the caller is busy ---- */
@@ -105,52 +109,72 @@ void redflag_rt_clock_free(struct redflag_clock *clock)
     rf_embed_leave(&embed);
 }
 
-static void take(struct redflag_clock *clock, bool all)
+static void take(struct rf_self *self, struct redflag_clock *clock, bool all)
 {
-    struct rf_embed embed = rf_embed_enter();
-    struct rf_self *self = embed.self;
-    if (self && clock && !self->ignore_sync) {
-        rf_busy_begin(self);
-        bool knows = rf_clock_leq(&clock->clock, &self->thread.clock);
-        if (rf_tap && all && !knows)
-            disown(clock);
-        if (rf_tap)
-            publish(self, clock, all || knows);
-        rf_clock_room(&clock->clock, self->thread.clock.len);
-        if (all)
-            rf_clock_copy(&clock->clock, &self->memory, &self->thread.clock);
-        else
-            rf_clock_join(&clock->clock, &self->memory, &self->thread.clock);
-        rf_epoch_begin(self);
-        rf_busy_end(self);
-    }
-    rf_embed_leave(&embed);
+    if (!self || !clock || self->ignore_sync)
+        return;
+    rf_busy_begin(self);
+    bool knows = rf_clock_leq(&clock->clock, &self->thread.clock);
+    if (rf_tap && all && !knows)
+        disown(clock);
+    if (rf_tap)
+        publish(self, clock, all || knows);
+    rf_clock_room(&clock->clock, self->thread.clock.len);
+    if (all)
+        rf_clock_copy(&clock->clock, &self->memory, &self->thread.clock);
+    else
+        rf_clock_join(&clock->clock, &self->memory, &self->thread.clock);
+    rf_epoch_begin(self);
+    rf_busy_end(self);
+}
+
+static void give(struct rf_self *self, const struct redflag_clock *clock)
+{
+    if (!self || !clock || self->ignore_sync)
+        return;
+    rf_busy_begin(self);
+    for (uint32_t i = 0; rf_tap && i < clock->count; i++)
+        rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, clock->keys[i].key, 0);
+    rf_clock_room(&self->thread.clock, clock->clock.len);
+    rf_clock_join(&self->thread.clock, &self->memory, &clock->clock);
+    rf_seen_forget(); /* whoever hands memory over may have made it new */
+    rf_busy_end(self);
 }
 
 void redflag_rt_clock_read(struct redflag_clock *clock)
 {
-    take(clock, true);
+    struct rf_embed embed = rf_embed_enter();
+    take(embed.self, clock, true);
+    rf_embed_leave(&embed);
 }
 
 void redflag_rt_clock_add(struct redflag_clock *clock)
 {
-    take(clock, false);
+    struct rf_embed embed = rf_embed_enter();
+    take(embed.self, clock, false);
+    rf_embed_leave(&embed);
 }
 
 void redflag_rt_clock_write(const struct redflag_clock *clock)
 {
     struct rf_embed embed = rf_embed_enter();
-    struct rf_self *self = embed.self;
-    if (self && clock && !self->ignore_sync) {
-        rf_busy_begin(self);
-        for (uint32_t i = 0; rf_tap && i < clock->count; i++)
-            rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, clock->keys[i].key, 0);
-        rf_clock_room(&self->thread.clock, clock->clock.len);
-        rf_clock_join(&self->thread.clock, &self->memory, &clock->clock);
-        rf_seen_forget(); /* whoever hands memory over may have made it new */
-        rf_busy_end(self);
-    }
+    give(embed.self, clock);
     rf_embed_leave(&embed);
+}
+
+/* The runtime system's own: a section is entered, so that they are ignored like all else in it, or told with the mark. */
+void redflag_rt_system_clock_add(struct redflag_clock *clock)
+{
+    redflag_rt_system_begin();
+    take(rf_atomic_self(), clock, false);
+    redflag_rt_system_end();
+}
+
+void redflag_rt_system_clock_write(const struct redflag_clock *clock)
+{
+    redflag_rt_system_begin();
+    give(rf_atomic_self(), clock);
+    redflag_rt_system_end();
 }
 
 void redflag_rt_clock_join(struct redflag_clock *to, const struct redflag_clock *from)

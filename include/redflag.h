@@ -276,6 +276,23 @@ REDFLAG_INLINE void redflag_system_release(const void *object)
         redflag_rt_system_release(object);
 }
 
+/* ... and with clocks, below: for nothing else than this. */
+struct redflag_clock;
+REDFLAG_WEAK void redflag_rt_system_clock_add(struct redflag_clock *clock);
+REDFLAG_WEAK void redflag_rt_system_clock_write(const struct redflag_clock *clock);
+
+REDFLAG_INLINE void redflag_system_clock_add(struct redflag_clock *clock)
+{
+    if (redflag_rt_system_clock_add)
+        redflag_rt_system_clock_add(clock);
+}
+
+REDFLAG_INLINE void redflag_system_clock_write(const struct redflag_clock *clock)
+{
+    if (redflag_rt_system_clock_write)
+        redflag_rt_system_clock_write(clock);
+}
+
 /* The same with clocks that the runtime keeps: for synchronisation that is one with data, as of volatile fields and compare-and-swap. A
  * clock is not locked: two threads may read one, but nobody while it is changed. It holds nothing at first.
  *
@@ -284,8 +301,6 @@ REDFLAG_INLINE void redflag_system_release(const void *object)
  *   write  the thread knows what the clock holds, too  (an acquire)
  *   join   `to` := what it held and what `from` holds  (into a new clock: a copy)
  */
-struct redflag_clock;
-
 REDFLAG_WEAK struct redflag_clock *redflag_rt_clock_new(void);
 REDFLAG_WEAK void redflag_rt_clock_free(struct redflag_clock *clock);
 REDFLAG_WEAK void redflag_rt_clock_read(struct redflag_clock *clock);

@@ -74,6 +74,47 @@ online figure 0
 figure move x - f m
 online figure 66
 
+# ---- synchronisation of the system that no pthreads show: it is recorded, and orders nothing but AllSync ----
+cat >unseen.c <<'C'
+#include "tests/programs/order.h"
+#include <redflag.h>
+long n, m;
+static struct redflag_clock *clock_of_system;
+static void *first(void *unused)
+{
+    n++, m++;
+    redflag_system_clock_add(clock_of_system);
+    redflag_system_release(&n);
+    reach(1);
+    return unused;
+}
+static void *second(void *unused)
+{
+    await(1);
+#ifdef CLOCK
+    redflag_system_clock_write(clock_of_system);
+#else
+    redflag_system_acquire(&n);
+#endif
+    n++, m++;
+    return unused;
+}
+int main(void)
+{
+    clock_of_system = redflag_clock_new();
+    run_both(first, second);
+    return 0;
+}
+C
+for way in -DCLOCK -DOBJECT; do
+    "$redflag" cc -g -I"$root" $way unseen.c -o unseen
+    status 66 ./unseen
+    "$redflag" record -q -o unseen.rft ./unseen
+    compare unseen.rft
+    [ "$(row LARD)" = "4 1 0 0 0 0" ] || fail "unseen $way: $(cat table)"
+    [ "$(row AllSync)" = "0 0 0 0 4 1" ] || fail "unseen $way: $(cat table)"
+done
+
 # ---- the machine ----
 flags="-O1 -g -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes"
 # shellcheck disable=SC2086
