@@ -60,7 +60,10 @@ RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064
 	-fno-stack-protector -fno-builtin -fno-exceptions -fomit-frame-pointer -ftls-model=initial-exec -mno-red-zone $(GUEST_CFLAGS)
 
 # The detector of Go programs: one C file, which cgo compiles when `redflag go` builds one. Compiled here, too, to know that it can be.
-GO_FILE := $(B)/lib/go/redflag.c
+GO_DIR := $(B)/lib/go
+# Of the other detectors of detect/ a program may have one inside: name and source, as go/detectors.def lists them.
+GO_OTHERS := $(shell sed -n 's/^RF_GO_DETECTOR(\(.*\), \(.*\))/\1:\2/p' go/detectors.def)
+GO_FILES := $(GO_DIR)/redflag.c $(GO_DIR)/other_none.c $(foreach o,$(GO_OTHERS),$(GO_DIR)/other_$(firstword $(subst :, ,$o)).c)
 GO_CHECKED := $(B)/obj/go/race.o
 GO_CFLAGS = -std=gnu11 -I. $(WARN) -O2 -g
 
@@ -73,7 +76,7 @@ LLVM_CONFIG := $(firstword $(shell command -v llvm-config-14 llvm-config 2>/dev/
 STATIC := $(if $(LLVM_CONFIG),$(B)/lib/redflag/redflag-static)
 STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard static/*.c))
 
-all: $(B)/redflag $(STATIC) $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILE)
+all: $(B)/redflag $(STATIC) $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILES)
 
 rt: $(RT) $(HEADER)
 
@@ -110,19 +113,17 @@ $(GO_CHECKED): go/race.c $(B)/flags
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(GO_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(GO_FILE): $(GO_CHECKED) go/amalgamate
+$(GO_DIR)/redflag.c: $(GO_CHECKED) go/amalgamate
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  go    $@")
 	$(Q)go/amalgamate go/race.c >$@
 
-$(B)/obj/guest/chase-names.S: guest/chase/names $(RT) $(CHASE_OBJS)
-	$(Q)guest/chase/names $(RT) "$$($(CC) -print-file-name=libc.so.6)" $(CHASE_OBJS) >$@
-
-$(CHASE): $(CHASE_OBJS) $(B)/obj/guest/chase-names.S
-	@mkdir -p $(@D)/chase
-	$(if $(V),,@echo "  link  $@")
-	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,defs -o $@ $^ -ldl -lpthread
-	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/chase/$$name; done
+$(filter $(GO_DIR)/other_%,$(GO_FILES)): $(GO_DIR)/other_%.c: go/detectors.def go/amalgamate $(wildcard go/other* go/detectors/* guest/detectors/* guest/online.inc guest/*.h detect/* core/* shadow/*)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  go    $@")
+	$(Q)go/amalgamate $(or $(patsubst $*:%,%,$(filter $*:%,$(GO_OTHERS))),go/other_none.c) >$@
+	$(Q)$(if $(filter $*:%,$(GO_OTHERS)),printf '%s\n' 'extern const struct rf_online *const rf_go_other;' \
+		'const struct rf_online *const rf_go_other = &rf_online_$*;' >>$@)
 
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
 $(LIB): $(LIB_OBJS)
@@ -277,7 +278,7 @@ install: all
 	install -D -m 644 include/redflag.h $(DESTDIR)$(PREFIX)/include/redflag.h
 	ln -sf $(notdir $(RT)) $(LIB_DIR)/libredflag-rt.so
 	install -d $(LIB_DIR)/redflag/tsan $(LIB_DIR)/redflag/go
-	install -m 644 $(GO_FILE) $(LIB_DIR)/redflag/go
+	install -m 644 $(GO_FILES) $(LIB_DIR)/redflag/go
 	$(if $(STATIC),install -m 755 $(STATIC) $(LIB_DIR)/redflag)
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
 	install -d $(LIB_DIR)/redflag/chase

@@ -4,7 +4,7 @@
  *    object out of package runtime/race and adds our detector, a C file, which cgo compiles there. The program that is built has it
  *    inside and runs by itself.
  * 2. Go ignores an overlay that names a file which it does not look at, without a word. So go is asked first what package runtime/race
- *    is made of; unless it is our file and nothing else, nothing is built.
+ *    is made of; unless it is our files and nothing else, nothing is built.
  * 3. The overlay, and the file of hooks that cli/go_fast.c makes, are in memory, as descriptors of this process, which go then is:
  *    nothing is left behind.
  */
@@ -23,6 +23,7 @@
 
 #define WHO "redflag go"
 #define OURS "redflag.c"
+#define OTHER "redflag_other.c"
 #define BUNDLED "race_linux_amd64.syso"
 #define HOOKS "race_amd64.s"
 
@@ -33,34 +34,35 @@ static int help(void)
          "Builds Go programs, and runs them or their tests, with redflag's race detector in place of the one of `go build -race`.\n"
          "The program that `redflag go build` leaves runs by itself. `overlay` puts what makes it so into a directory, for\n"
          "tools that call go themselves: GOFLAGS=-overlay=DIRECTORY/overlay.json go test -race ...\n\n"
-         "  -d, --detector NAME   for run and test: fasttrack (the default), acculock, pacer, ...; `redflag go -d list` names all\n"
-         "      --rate SHARE      pacer: how much of the run is sampled, as 0.01\n"
-         "      --seed NUMBER     of every random choice\n\n"
-         "A program that was built takes them from REDFLAG_OPTIONS, as detector=pacer:rate=0.01. GORACE is honoured as ever:\n"
+         "  -d, --detector NAME   which detector the program has: fasttrack (the default), acculock, pacer, ...; -d list names all\n"
+         "      --rate SHARE      for run and test: pacer's, how much of the run is sampled (default: 0.01)\n"
+         "      --seed NUMBER     for run and test: of every random choice\n\n"
+         "A program that was built takes rate and seed from REDFLAG_OPTIONS, as rate=0.03:seed=7. GORACE is honoured as ever:\n"
          "log_path, exitcode, strip_path_prefix, halt_on_error, atexit_sleep_ms.\n"
          "REDFLAG_GO names the go command (default: go).");
     return RF_EXIT_OK;
 }
 
+#define RF_GO_DETECTOR(name, file) #name,
+static const char *const detectors[] = { "fasttrack",
+#include "go/detectors.def"
+};
+#undef RF_GO_DETECTOR
+
 static int list_detectors(void)
 {
-    static const char *const names[] = {
-#define RF_GO_DETECTOR(name) #name,
-#include "go/detectors.def"
-#undef RF_GO_DETECTOR
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        puts(names[i]);
+    for (size_t i = 0; i < sizeof detectors / sizeof *detectors; i++)
+        puts(detectors[i]);
     return RF_EXIT_OK;
 }
 
-static bool is_detector(const char *name)
+/* Its name as it stands above, or NULL. */
+static const char *detector_named(const char *name)
 {
-#define RF_GO_DETECTOR(other) || !strcmp(name, #other)
-    return false
-#include "go/detectors.def"
-        ;
-#undef RF_GO_DETECTOR
+    for (size_t i = 0; i < sizeof detectors / sizeof *detectors; i++)
+        if (!strcmp(name, detectors[i]))
+            return detectors[i];
+    return NULL;
 }
 
 /* The first line that a command prints; false, and nothing said, if it fails. What it complains of is seen. */
@@ -91,6 +93,11 @@ static bool ask(char *const *command, char *answer, size_t size)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* Our files: the detector, and one of those that can be put beside it. */
+struct ours {
+    char detector[2 * PATH_MAX], other[2 * PATH_MAX];
+};
+
 static void put_quoted(FILE *file, const char *text)
 {
     putc('"', file);
@@ -102,9 +109,9 @@ static void put_quoted(FILE *file, const char *text)
     putc('"', file);
 }
 
-/* What replaces what: our file comes to package runtime/race, in place of the bundled object; `fast` in place of the file of hooks in
+/* What replaces what: our two files come to package runtime/race, in place of the bundled object; `fast` in place of the file of hooks in
  * package runtime (NULL: that stays); and `rest`, what else the user replaces, or NULL. */
-static void write_overlay(FILE *file, const char *goroot, const char *ours, const char *fast, const char *rest)
+static void write_overlay(FILE *file, const char *goroot, const struct ours *ours, const char *fast, const char *rest)
 {
     char package[2 * PATH_MAX];
     fputs("{\"Replace\":{", file);
@@ -114,7 +121,12 @@ static void write_overlay(FILE *file, const char *goroot, const char *ours, cons
     snprintf(package, sizeof package, "%s/src/runtime/race/" OURS, goroot);
     put_quoted(file, package);
     fputs(":", file);
-    put_quoted(file, ours);
+    put_quoted(file, ours->detector);
+    snprintf(package, sizeof package, "%s/src/runtime/race/" OTHER, goroot);
+    fputs(",", file);
+    put_quoted(file, package);
+    fputs(":", file);
+    put_quoted(file, ours->other);
     if (fast) {
         snprintf(package, sizeof package, "%s/src/runtime/" HOOKS, goroot);
         fputs(",", file);
@@ -188,7 +200,7 @@ static bool make_fast(const char *goroot, FILE *file)
 }
 
 /* The overlay, as a file; false: it said why. */
-static bool make_overlay(const char *goroot, const char *ours, const char *users, char *name, size_t size)
+static bool make_overlay(const char *goroot, const struct ours *ours, const char *users, char *name, size_t size)
 {
     char fast[64];
     char *rest = users ? user_overlay(users) : NULL;
@@ -206,7 +218,7 @@ static bool make_overlay(const char *goroot, const char *ours, const char *users
 }
 
 /* redflag go overlay DIRECTORY: the same, to stay. */
-static int keep_overlay(const char *goroot, const char *ours, const char *directory)
+static int keep_overlay(const char *goroot, const struct ours *ours, const char *directory)
 {
     char fast[2 * PATH_MAX], name[2 * PATH_MAX], full[PATH_MAX];
     if (!realpath(directory, full)) {
@@ -231,16 +243,16 @@ static int keep_overlay(const char *goroot, const char *ours, const char *direct
     return RF_EXIT_OK;
 }
 
-/* Is package runtime/race our file and nothing else (2)? */
+/* Is package runtime/race our files and nothing else (2)? */
 static bool overlay_works(const char *go, const char *overlay_flag)
 {
     char answer[4096];
     char *command[] = { (char *)go, "list", "-race", (char *)overlay_flag, "-f", "{{.CFiles}}{{.SysoFiles}}", "runtime/race", NULL };
     if (!ask(command, answer, sizeof answer))
         return false;
-    if (!strcmp(answer, "[" OURS "][]"))
+    if (!strcmp(answer, "[" OURS " " OTHER "][]"))
         return true;
-    fprintf(stderr, WHO ": this go does not build runtime/race from our file (%s); Go 1.19 for linux/amd64 with cgo is needed\n", answer);
+    fprintf(stderr, WHO ": this go does not build runtime/race from our files (%s); Go 1.19 for linux/amd64 with cgo is needed\n", answer);
     return false;
 }
 
@@ -274,8 +286,13 @@ static void add_option(const char *name, const char *value)
     free(text);
 }
 
+struct wishes {
+    const char *detector;
+    bool at_run; /* something that a program takes when it runs */
+};
+
 /* One of our own options; 0: it is none, -1: it said what is wrong, else how many arguments it took. */
-static int own_option(int argc, char **argv)
+static int own_option(struct wishes *wishes, int argc, char **argv)
 {
     static const char *const forms[][2] = { { "-d", "detector" }, { "--detector", "detector" }, { "--rate", "rate" }, { "--seed", "seed" } };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -288,18 +305,23 @@ static int own_option(int argc, char **argv)
             fprintf(stderr, WHO ": %s needs a value\n", argv[0]);
             return -1;
         }
-        if (!strcmp(forms[i][1], "detector") && strcmp(value, "list") != 0 && !is_detector(value)) {
-            fprintf(stderr, WHO ": '%s' is no detector that Go programs have; `redflag go -d list` names them\n", value);
-            return -1;
+        if (!strcmp(forms[i][1], "detector")) {
+            if (!strcmp(value, "list"))
+                exit(list_detectors());
+            wishes->detector = detector_named(value);
+            if (!wishes->detector) {
+                fprintf(stderr, WHO ": '%s' is no detector that Go programs have; `redflag go -d list` names them\n", value);
+                return -1;
+            }
+            return joined ? 1 : 2;
         }
         char *end = NULL;
         double number = strtod(value, &end);
-        if (strcmp(forms[i][1], "detector") != 0 && (end == value || *end || number < 0)) {
+        if (end == value || *end || !(number >= 0)) {
             fprintf(stderr, WHO ": %s: '%s' is not a number\n", forms[i][0], value);
             return -1;
         }
-        if (!strcmp(value, "list"))
-            exit(list_detectors());
+        wishes->at_run = true;
         add_option(forms[i][1], value);
         return joined ? 1 : 2;
     }
@@ -309,11 +331,11 @@ static int own_option(int argc, char **argv)
 int rf_cli_go(int argc, char **argv)
 {
     int i = 1;
-    bool chosen = false;
-    for (int used; i < argc && argv[i][0] == '-'; i += used, chosen = true) {
+    struct wishes wishes = { "fasttrack", false };
+    for (int used; i < argc && argv[i][0] == '-'; i += used) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
             return help();
-        used = own_option(argc - i, argv + i);
+        used = own_option(&wishes, argc - i, argv + i);
         if (!used)
             fprintf(stderr, WHO ": unknown option '%s'; try 'redflag go --help'\n", argv[i]);
         if (used <= 0)
@@ -329,28 +351,35 @@ int rf_cli_go(int argc, char **argv)
         fputs(WHO ": overlay: one directory is needed, to put it into\n", stderr);
         return RF_EXIT_USAGE;
     }
-    if (chosen && !runs) {
-        fputs(WHO ": a program that is built takes its options when it runs, from REDFLAG_OPTIONS\n", stderr);
+    if (wishes.at_run && !runs) {
+        fputs(WHO ": a program that is built takes --rate and --seed when it runs, from REDFLAG_OPTIONS\n", stderr);
         return RF_EXIT_USAGE;
     }
     struct rf_places places;
-    char ours[2 * PATH_MAX], goroot[PATH_MAX], overlay[64], flag[96];
+    struct ours ours;
+    char goroot[PATH_MAX], overlay[64], flag[96];
     if (!rf_cli_places(&places, WHO))
         return RF_EXIT_USAGE;
-    snprintf(ours, sizeof ours, "%.*s/go/" OURS, (int)(strrchr(places.tsan, '/') - places.tsan), places.tsan);
-    if (access(ours, R_OK) != 0) {
-        fprintf(stderr, WHO ": %s: %s\n", ours, strerror(errno));
-        return RF_EXIT_USAGE;
+    int length = (int)(strrchr(places.tsan, '/') - places.tsan);
+    snprintf(ours.detector, sizeof ours.detector, "%.*s/go/" OURS, length, places.tsan);
+    snprintf(ours.other, sizeof ours.other, "%.*s/go/other_%s.c", length, places.tsan,
+             strcmp(wishes.detector, "fasttrack") ? wishes.detector : "none");
+    for (int k = 0; k < 2; k++) {
+        const char *file = k ? ours.other : ours.detector;
+        if (access(file, R_OK) != 0) {
+            fprintf(stderr, WHO ": %s: %s\n", file, strerror(errno));
+            return RF_EXIT_USAGE;
+        }
     }
     const char *set = getenv("REDFLAG_GO"), *go = set && *set ? set : "go";
     char *asks[] = { (char *)go, "env", "GOROOT", NULL };
     if (!ask(asks, goroot, sizeof goroot))
         return RF_EXIT_USAGE;
     if (shows)
-        return keep_overlay(goroot, ours, argv[i + 1]);
+        return keep_overlay(goroot, &ours, argv[i + 1]);
     int count = argc - i - 1;
     const char *users = take_user_overlay(&count, argv + i + 1);
-    if (!make_overlay(goroot, ours, users, overlay, sizeof overlay))
+    if (!make_overlay(goroot, &ours, users, overlay, sizeof overlay))
         return RF_EXIT_USAGE;
     snprintf(flag, sizeof flag, "-overlay=%s", overlay);
     if (!overlay_works(go, flag))

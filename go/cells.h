@@ -64,7 +64,8 @@ struct object {
     uint32_t size, count;
     struct object *next; /* of those in this granule */
     struct stamp *others;
-    uint32_t cap, pad;
+    uint32_t cap;
+    uint32_t lock; /* go/detectors.h */
 };
 
 struct extra {

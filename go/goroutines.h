@@ -40,7 +40,9 @@ struct goroutine {
     bool used;              /* a history may name the present epoch */
     struct goroutine *next; /* of those that are not in use */
     uint32_t learned;       /* all_learned, when it last began an epoch for it */
-    uint32_t mutex_kind;    /* detectors.h: in which function of package sync its last atomic operation was */
+    uint32_t mutex_kind;    /* go/detectors.h: in which function of package sync its last atomic operation was, */
+    uintptr_t mutex_addr;   /* and on what; */
+    uint32_t passed;        /* accesses that were not looked at */
     struct cached_note {
         uintptr_t pc;
         uint32_t below, note;
@@ -266,6 +268,9 @@ static inline uint32_t note_here(struct goroutine *g, uintptr_t pc)
 
 static uint32_t slots_limit = 256, owners_limit = 1u << 20; /* above them a sweep is due */
 static void sweep_locked(void);
+static void others_started(const struct goroutine *parent, const struct goroutine *child, uint32_t created);
+static void others_ended(const struct goroutine *g);
+static bool others_listen(void);
 
 /* parent NULL: Go's runtime itself. */
 static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
@@ -305,11 +310,15 @@ static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
         g->view.extra = parent->view.own;
         epoch_next(parent);
     }
+    if (others_listen())
+        others_started(parent, g, created);
     return g;
 }
 
 static void goroutine_end(struct goroutine *g)
 {
+    if (others_listen())
+        others_ended(g);
     rf_epoch last = g->view.own;
     view_end(&g->view);
     spin_lock(&slots_lock);

@@ -31,9 +31,13 @@ INLINE struct object *object_at(struct cell *cell, uint64_t *w, uintptr_t addr)
     return extra->object.addr == addr ? &extra->object : object_among(&extra->object, addr);
 }
 
+static void others_forget(uintptr_t addr);
+
 static void object_end(struct object *object)
 {
     struct object *next = object->next;
+    if (others_listen())
+        others_forget(object->addr);
     view_end(&object->view);
     give(object->others, object->cap * sizeof *object->others);
     if (next) {

@@ -10,7 +10,7 @@ static struct {
     char detector[32];
     long exitcode, halt_on_error, atexit_sleep_ms, suppress_equal_stacks, seed, period, needless;
     double rate;
-} options = { .log_path = "stderr", .exitcode = 66, .atexit_sleep_ms = 1000, .suppress_equal_stacks = 1, .seed = 1, .rate = -1 };
+} settings = { .log_path = "stderr", .exitcode = 66, .atexit_sleep_ms = 1000, .suppress_equal_stacks = 1, .seed = 1, .rate = -1 };
 
 static const struct option {
     const char *name;
@@ -19,18 +19,18 @@ static const struct option {
     size_t size;
     double *share;
 } known_options[] = {
-    { "log_path", NULL, options.log_path, sizeof options.log_path, NULL },
-    { "strip_path_prefix", NULL, options.strip_path_prefix, sizeof options.strip_path_prefix, NULL },
-    { "exitcode", &options.exitcode, NULL, 0, NULL },
-    { "halt_on_error", &options.halt_on_error, NULL, 0, NULL },
-    { "atexit_sleep_ms", &options.atexit_sleep_ms, NULL, 0, NULL },
-    { "suppress_equal_stacks", &options.suppress_equal_stacks, NULL, 0, NULL },
-    { "suppress_equal_addresses", &options.needless, NULL, 0, NULL }, /* they never were */
-    { "history_size", &options.needless, NULL, 0, NULL },             /* stacks are never forgotten */
-    { "detector", NULL, options.detector, sizeof options.detector, NULL },
-    { "rate", NULL, NULL, 0, &options.rate },
-    { "seed", &options.seed, NULL, 0, NULL },
-    { "period", &options.period, NULL, 0, NULL },
+    { "log_path", NULL, settings.log_path, sizeof settings.log_path, NULL },
+    { "strip_path_prefix", NULL, settings.strip_path_prefix, sizeof settings.strip_path_prefix, NULL },
+    { "exitcode", &settings.exitcode, NULL, 0, NULL },
+    { "halt_on_error", &settings.halt_on_error, NULL, 0, NULL },
+    { "atexit_sleep_ms", &settings.atexit_sleep_ms, NULL, 0, NULL },
+    { "suppress_equal_stacks", &settings.suppress_equal_stacks, NULL, 0, NULL },
+    { "suppress_equal_addresses", &settings.needless, NULL, 0, NULL }, /* they never were */
+    { "history_size", &settings.needless, NULL, 0, NULL },             /* stacks are never forgotten */
+    { "detector", NULL, settings.detector, sizeof settings.detector, NULL },
+    { "rate", NULL, NULL, 0, &settings.rate },
+    { "seed", &settings.seed, NULL, 0, NULL },
+    { "period", &settings.period, NULL, 0, NULL },
 };
 
 static bool option_is_blank(char c)

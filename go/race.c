@@ -12,6 +12,7 @@
 #endif
 
 #include "go/cells.h"
+#include "go/detectors.h"
 #include "go/goroutines.h"
 #include "go/objects.h"
 #include "go/options.h"
@@ -90,7 +91,9 @@ static inline bool access_repeats(const struct goroutine *g, uintptr_t addr, boo
 
 static __attribute__((noinline)) void access_slow(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
 {
-    if (!access_repeats(g, addr, write))
+    if (others_listen())
+        others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
+    else if (!access_repeats(g, addr, write))
         access_byte(g, addr, pc, write);
 }
 
@@ -112,7 +115,10 @@ static void access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, ui
         return;
     if (call)
         frame_push(g, call);
-    access_byte(g, addr, pc, write);
+    if (others_listen())
+        others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
+    else
+        access_byte(g, addr, pc, write);
     if (call)
         frame_pop(g);
 }
@@ -132,6 +138,10 @@ void __tsan_write_pc(struct goroutine *g, uintptr_t addr, uintptr_t call, uintpt
 /* Whole granules one after the other, those at the ends in part. A race is told once for all of them. */
 static void access_range(struct goroutine *g, uintptr_t addr, uintptr_t size, uintptr_t pc, bool write)
 {
+    if (others_listen()) {
+        others_access(g, addr, size, pc, write ? RF_A_WRITE : 0);
+        return;
+    }
     struct step step;
     step.g = NULL;
     bool told = false;
@@ -247,6 +257,8 @@ static uintptr_t clear_untouched(uintptr_t addr, uintptr_t end)
 static void clear_range(uintptr_t addr, uintptr_t size)
 {
     uintptr_t end = addr + size;
+    if (others_listen())
+        others_clear(addr, size);
     while (addr < end) {
         if (addr % PATCH == 0 && end - addr >= PATCH) {
             addr += clear_untouched(addr, end);
@@ -299,40 +311,43 @@ void __tsan_map_shadow(uintptr_t addr, uintptr_t size)
 
 /* ---- order ---- */
 
-#define ON_OBJECT(rule)                                       \
-    do {                                                      \
-        if (!g || g->ignore)                                  \
-            return;                                           \
-        epoch_room(g);                                        \
-        struct cell *cell = cell_of(addr);                    \
-        uint64_t w = cell_lock(cell);                         \
-        struct object *object = object_at(cell, &w, addr);    \
-        rule(g, object);                                      \
-        cell_unlock(cell, w);                                 \
+#define ON_OBJECT(rule, others_rule)                       \
+    do {                                                   \
+        if (!g || g->ignore)                               \
+            return;                                        \
+        epoch_room(g);                                     \
+        struct cell *cell = cell_of(addr);                 \
+        uint64_t w = cell_lock(cell);                      \
+        struct object *object = object_at(cell, &w, addr); \
+        if (others_listen())                               \
+            others_rule;                                   \
+        else                                               \
+            rule(g, object);                               \
+        cell_unlock(cell, w);                              \
     } while (0)
 
 void __tsan_acquire(struct goroutine *g, uintptr_t addr);
 void __tsan_acquire(struct goroutine *g, uintptr_t addr)
 {
-    ON_OBJECT(object_acquire);
+    ON_OBJECT(object_acquire, others_acquire(g, object));
 }
 
 void __tsan_release(struct goroutine *g, uintptr_t addr);
 void __tsan_release(struct goroutine *g, uintptr_t addr)
 {
-    ON_OBJECT(object_release);
+    ON_OBJECT(object_release, others_release(g, *extra_of(cell), object, false));
 }
 
 void __tsan_release_merge(struct goroutine *g, uintptr_t addr);
 void __tsan_release_merge(struct goroutine *g, uintptr_t addr)
 {
-    ON_OBJECT(object_release_merge);
+    ON_OBJECT(object_release_merge, others_release(g, *extra_of(cell), object, true));
 }
 
 void __tsan_release_acquire(struct goroutine *g, uintptr_t addr);
 void __tsan_release_acquire(struct goroutine *g, uintptr_t addr)
 {
-    ON_OBJECT(object_release_acquire);
+    ON_OBJECT(object_release_acquire, (others_acquire(g, object), others_release(g, *extra_of(cell), object, false)));
 }
 
 void __tsan_go_ignore_sync_begin(struct goroutine *g);
@@ -356,17 +371,35 @@ struct atomic {
     struct cell *cell;
     struct object *object;
     uint64_t w;
-    uintptr_t addr;
+    uintptr_t addr, call;
     bool done; /* nothing is to be looked at: only the operation is done */
 };
 
-INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, uintptr_t addr, unsigned size)
+/* Go code calls sync/atomic through wrappers, which pass arguments on the stack: `call` is in one, and where its own caller goes on lies
+ * behind the arguments and a saved register. Other callers are their own. */
+static inline uintptr_t atomic_caller(uintptr_t call, const void *arguments, size_t size)
+{
+    uintptr_t caller = call;
+    if (__builtin_expect(is_wrapper(call), 1))
+        memcpy(&caller, (const char *)arguments + size + sizeof caller, sizeof caller);
+    return caller;
+}
+
+INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, uintptr_t pc, uintptr_t addr, unsigned size)
 {
     a->done = !g || g->ignore;
+    if (others_listen()) {
+        a->done = !g || others_lock_function(g, call, addr) || g->ignore;
+        a->call = call;
+    }
     if (a->done)
         return;
     epoch_room(g);
-    step_here(&a->step, g, false, call);
+    a->step.g = g;
+    a->step.now = g->now;
+    a->step.race = 0;
+    a->step.note = note_cached(g, pc, note_cached(g, call, note_of_stack(g)));
+    g->used = true;
     a->addr = addr;
     a->cell = cell_of(addr);
     a->w = cell_lock(a->cell);
@@ -379,6 +412,12 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     if (a->done)
         return;
     struct goroutine *g = a->step.g;
+    if (others_listen()) {
+        others_atomic(g, a->addr, acquire, release);
+        cell_unlock(a->cell, a->w);
+        others_access(g, a->addr, a->object->size, a->call, RF_A_ATOMIC | (write ? RF_A_WRITE : 0));
+        return;
+    }
     a->step.write = write;
     step_against_plain(&a->step, a->cell, a->w, ((1u << a->object->size) - 1) << a->addr % RF_GRANULE & 0xff);
     if (acquire)
@@ -408,36 +447,32 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     void __tsan_go_atomic##bits##_load(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);              \
     void __tsan_go_atomic##bits##_load(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)     \
     {                                                                                                                      \
-        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
         struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
         x->result = __atomic_load_n(x->addr, __ATOMIC_SEQ_CST);                                                            \
         atomic_end(&a, false, true, false);                                                                                \
     }                                                                                                                      \
     void __tsan_go_atomic##bits##_store(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);             \
     void __tsan_go_atomic##bits##_store(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)    \
     {                                                                                                                      \
-        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
         struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
         __atomic_store_n(x->addr, x->result, __ATOMIC_SEQ_CST);                                                            \
         atomic_end(&a, true, false, true);                                                                                 \
     }                                                                                                                      \
     void __tsan_go_atomic##bits##_exchange(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);        \
     void __tsan_go_atomic##bits##_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_change##bits *x) \
     {                                                                                                                      \
-        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
         struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
         x->result = __atomic_exchange_n(x->addr, x->value, __ATOMIC_SEQ_CST);                                              \
         atomic_end(&a, true, true, true);                                                                                  \
     }                                                                                                                      \
     void __tsan_go_atomic##bits##_fetch_add(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);       \
     void __tsan_go_atomic##bits##_fetch_add(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_change##bits *x) \
     {                                                                                                                      \
-        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
         struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
         x->result = __atomic_fetch_add(x->addr, x->value, __ATOMIC_SEQ_CST);                                               \
         atomic_end(&a, true, true, true);                                                                                  \
     }                                                                                                                      \
@@ -445,9 +480,8 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     void __tsan_go_atomic##bits##_compare_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc,                      \
                                                    struct atomic_swap##bits *x)                                            \
     {                                                                                                                      \
-        (void)pc; /* inside sync/atomic, which is of no interest */                                                        \
         struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, call, (uintptr_t)x->addr, bits / 8);                                                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
         uint##bits##_t old = x->old;                                                                                       \
         bool done = __atomic_compare_exchange_n(x->addr, &old, x->new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
         x->result = done;                                                                                                  \
@@ -505,6 +539,7 @@ void __tsan_init(struct goroutine **first, void **processor, void (*callback)(ui
     memory_begin();
     options_from("GORACE");
     options_from("REDFLAG_OPTIONS");
+    others_begin();
     notes_begin();
     readers_begin();
     pages_at(TOUCHED_AT, TOUCHED_SIZE);

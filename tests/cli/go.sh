@@ -17,7 +17,7 @@ fail() {
 status() {
     expected=$1 got=0
     shift
-    "$@" >out 2>&1 || got=$?
+    timeout 300 "$@" >out 2>&1 || got=$?
     [ "$got" -eq "$expected" ] || {
         cat out >&2
         fail "'$*' ended with $got instead of $expected"
@@ -113,7 +113,7 @@ exec go "$@"
 SH
 chmod +x deaf
 status 2 env REDFLAG_GO="$scratch/deaf" "$REDFLAG" go build -o deaf-race race.go
-said 'does not build runtime/race from our file'
+said 'does not build runtime/race from our files'
 [ ! -e deaf-race ] || fail "it was built with the bundled detector"
 
 # What is ordered is not reported; a hundred thousand goroutines one after the other, twelve thousand at once (the bundled detector
@@ -204,14 +204,122 @@ said 'one directory'
 status 2 "$REDFLAG" go overlay no/such
 said 'no/such'
 
+# An atomic operation and a plain access race; whose operation it is is shown, though a wrapper of Go's stands between.
+cat >atomic.go <<'GO'
+package main
+
+import "sync/atomic"
+
+var x int64
+
+func add() { atomic.AddInt64(&x, 1) }
+
+func main() {
+	done := make(chan bool)
+	go func() {
+		add()
+		done <- true
+	}()
+	x = 3
+	<-done
+}
+GO
+status 0 "$REDFLAG" go build -o atomic atomic.go
+status 66 env GORACE=atexit_sleep_ms=0 ./atomic
+said '^  sync/atomic.AddInt64()$'
+said '/atomic.go:7 '
+said '/atomic.go:15 '
+
+# Other detectors. AccuLock sees what only the order of two locks hides, and what locks protect it does not report.
+cat >hidden.go <<'GO'
+package main
+
+import (
+	"runtime"
+	"sync"
+)
+
+var (
+	mutex         sync.Mutex
+	rw            sync.RWMutex
+	hidden, a, b  int
+	first, second = make(chan bool), make(chan bool)
+)
+
+func one() {
+	hidden = 1
+	mutex.Lock()
+	a++
+	mutex.Unlock()
+	rw.RLock()
+	_ = b
+	rw.RUnlock()
+	first <- true
+}
+
+func two() {
+	mutex.Lock()
+	a++
+	mutex.Unlock()
+	hidden = 2
+	rw.Lock()
+	b++
+	rw.Unlock()
+	second <- true
+}
+
+//go:norace
+func late(go1 *bool) {
+	for !*go1 {
+		runtime.Gosched()
+	}
+	two()
+}
+
+func main() {
+	start := false
+	go late(&start)
+	go one()
+	<-first
+	open(&start)
+	<-second
+}
+
+//go:norace
+func open(start *bool) { *start = true }
+GO
+status 0 "$REDFLAG" go run hidden.go
+silent
+status 0 "$REDFLAG" go -d acculock build -o hidden hidden.go
+status 66 env GORACE=atexit_sleep_ms=0 ./hidden
+said '^Found 1 data race(s)$'
+said '/hidden.go:16 '
+said '/hidden.go:30 '
+status 0 env GORACE=atexit_sleep_ms=0 REDFLAG_OPTIONS=detector=fasttrack ./hidden
+silent
+status 67 env REDFLAG_OPTIONS=detector=djit ./hidden
+said 'not inside the program'
+# PACER: all of the run is sampled, or nothing, or little of it.
+status 0 "$REDFLAG" go -d pacer build -o sampled race.go
+status 66 env GORACE=atexit_sleep_ms=0 REDFLAG_OPTIONS=rate=1 ./sampled
+said '^Found 1 data race(s)$'
+status 0 env GORACE=atexit_sleep_ms=0 REDFLAG_OPTIONS=rate=0 ./sampled
+silent
+status 0 "$REDFLAG" go -d pacer --rate 0.01 run hidden.go
+silent
+status 0 "$REDFLAG" go -d list
+said '^acculock$'
+
 status 2 "$REDFLAG" go
 said 'no verb'
 status 2 "$REDFLAG" go fmt
 said "'fmt'; build"
 status 2 "$REDFLAG" go -d nonsense run race.go
 said 'no detector'
-status 2 "$REDFLAG" go -d fasttrack build race.go
+status 2 "$REDFLAG" go --rate 0.5 build race.go
 said REDFLAG_OPTIONS
+status 2 "$REDFLAG" go --rate much run race.go
+said "'much' is not a number"
 status 2 env REDFLAG_GO=no-such-go "$REDFLAG" go run race.go
 said 'REDFLAG_GO names'
 status 0 "$REDFLAG" go --help
