@@ -23,7 +23,8 @@ static int compare_views(const struct rf_plan_options *options, FILE *out)
             rf_lard_text(out, &lard);
     }
     free(error);
-    return end == RF_TRACE_ERROR ? RF_EXIT_USAGE : end == RF_TRACE_TRUNCATED ? RF_EXIT_TRUNCATED
+    return end == RF_TRACE_ERROR            ? RF_EXIT_USAGE
+           : end == RF_TRACE_TRUNCATED      ? RF_EXIT_TRUNCATED
            : lard.rows[0].reported.accesses ? RF_EXIT_RACES
                                             : RF_EXIT_OK;
 }

@@ -11,7 +11,7 @@
 #include "trace/map.h"
 
 struct census {
-    uint64_t events, numbers;
+    uint64_t events, numbers, system; /* system: those with the mark of the runtime system */
     uint64_t ops[RF_OP_COUNT];
     uint64_t last;
     struct rf_map variables, locks, others; /* granules; locks; volatiles, conditions, barriers */
@@ -72,6 +72,8 @@ static void print_text(const struct census *census, const struct rf_reader *read
            per_event > 0 ? (double)sizeof(struct rf_event) / per_event : 0);
     printf("events     %" PRIu64 ", with %" PRIu64 " numbers, the last %" PRIu64 "\n", census->events, census->numbers,
            census->last);
+    if (census->system)
+        printf("           %" PRIu64 " of them are the runtime system's\n", census->system);
     printf("threads    %" PRIu32 "\n", rf_reader_threads(reader));
     printf("variables  %zu\n", census->variables.count);
     printf("locks      %zu\n", census->locks.count);
@@ -101,11 +103,12 @@ static void print_json(const struct census *census, const struct rf_reader *read
 {
     printf("{\"trace\":");
     print_json_string(path);
-    printf(",\"format\":\"%s\",\"bytes\":%" PRIu64 ",\"truncated\":%s,\"events\":%" PRIu64 ",\"numbers\":%" PRIu64
-           ",\"last_number\":%" PRIu64 ",\"threads\":%" PRIu32 ",\"variables\":%zu,\"locks\":%zu,\"objects\":%zu,"
+    printf(",\"format\":\"%s\",\"bytes\":%" PRIu64 ",\"truncated\":%s,\"events\":%" PRIu64 ",\"system_events\":%" PRIu64
+           ",\"numbers\":%" PRIu64 ",\"last_number\":%" PRIu64 ",\"threads\":%" PRIu32
+           ",\"variables\":%zu,\"locks\":%zu,\"objects\":%zu,"
            "\"sites\":%" PRIu32 ",\"operations\":{",
            rf_reader_format(reader) == RF_FORMAT_STD ? "std" : "rft", census->bytes, truncated ? "true" : "false",
-           census->events, census->numbers, census->last, rf_reader_threads(reader), census->variables.count,
+           census->events, census->system, census->numbers, census->last, rf_reader_threads(reader), census->variables.count,
            census->locks.count, census->others.count, rf_reader_sites(reader) - 1);
     const char *separator = "";
     for (int op = 0; op < RF_OP_COUNT; op++) {
@@ -155,6 +158,7 @@ int rf_trace_info(int argc, char **argv)
             uint64_t number = rf_event_number(&batch, &batch.events[i]);
             census.numbers += census.events++ == 0 || number != census.last;
             census.last = number;
+            census.system += batch.events[i].system;
             count_event(&census, &batch.events[i]);
         }
         rf_progress_update(&progress, rf_reader_position(reader), rf_reader_size(reader), census.events);

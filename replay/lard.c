@@ -23,8 +23,7 @@ static const struct view {
     { "NoClear", RF_VIEW_NO_CLEAR, "memory that is used again keeps its history" },
     { "NoCopy", RF_VIEW_NO_COPY, "objects that move lose their history" },
     { "NoIdentity", RF_VIEW_NO_IDENTITY, "kernel threads for the threads of the language" },
-    { "Naive",
-      RF_VIEW_SYSTEM_MEMORY | RF_VIEW_SYSTEM_SYNC | RF_VIEW_NO_CLEAR | RF_VIEW_NO_COPY | RF_VIEW_NO_IDENTITY,
+    { "Naive", RF_VIEW_SYSTEM_MEMORY | RF_VIEW_SYSTEM_SYNC | RF_VIEW_NO_CLEAR | RF_VIEW_NO_COPY | RF_VIEW_NO_IDENTITY,
       "all of this at once: a detector that is told nothing" },
 };
 
@@ -156,7 +155,8 @@ static void count_events(const char *path, enum rf_trace_format format, struct r
     free(error);
 }
 
-enum rf_trace_status rf_lard(const char *path, const char *language, const struct rf_plan *plan, struct rf_lard *lard, char **error)
+enum rf_trace_status rf_lard(const char *path, const char *language, const struct rf_plan *plan, struct rf_lard *lard,
+                             char **error)
 {
     *lard = (struct rf_lard){ .path = path, .detector = plan->detectors[0]->name, .has_language = language != NULL };
     *error = NULL;

@@ -41,7 +41,8 @@ static void accuracy(FILE *out, const struct rf_lard *lard, const struct borders
         fprintf(out, "%s\n", borders->right);
     }
     if (lard->has_language)
-        fprintf(out, "\nLARD beside the language's own trace: %zu accesses in %zu places are false, %zu in %zu are missed.\n",
+        fprintf(out,
+                "\nLARD beside the language's own trace: %zu accesses in %zu places are false, %zu in %zu are missed.\n",
                 lard->language.made_up.accesses, lard->language.made_up.places, lard->language.missed.accesses,
                 lard->language.missed.places);
 }
@@ -64,8 +65,9 @@ static void harm(FILE *out, const struct rf_lard *lard, const struct borders *bo
 
 static void tables(FILE *out, const struct rf_lard *lard, const char *mark, const struct borders *borders)
 {
-    fprintf(out, "%s%s: %" PRIu64 " events, %" PRIu64 " of the runtime system's, under %s%s\n\n", mark, lard->path, lard->events,
-            lard->system_events, lard->detector, lard->truncated ? " (truncated: only the part before the damage)" : "");
+    fprintf(out, "%s%s: %" PRIu64 " events, %" PRIu64 " of the runtime system's, under %s%s\n\n", mark, lard->path,
+            lard->events, lard->system_events, lard->detector,
+            lard->truncated ? " (truncated: only the part before the damage)" : "");
     accuracy(out, lard, borders);
     fputs("\nAccesses that race with an earlier one, and the places they are in; false and missed beside LARD:\n\n", out);
     harm(out, lard, borders);

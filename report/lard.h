@@ -26,7 +26,7 @@ struct rf_lard_row {
 struct rf_lard {
     const char *path, *detector;
     uint64_t events, system_events;
-    const char *truncated; /* where and why, NULL if the trace is whole */
+    const char *truncated;                 /* where and why, NULL if the trace is whole */
     struct rf_lard_row rows[RF_LARD_ROWS]; /* the first is LARD, the measure of the others; the last one is Naive */
     bool has_language;
     struct rf_lard_row language; /* LARD measured by the language's own trace, if there is one */

@@ -18,7 +18,7 @@
 #include "trace/reader.h"
 
 #define ROUND_KEYS (UINT64_C(1) << 61)
-#define FORK_KEYS (UINT64_C(1) << 62)  /* + the thread: what came before its fork */
+#define FORK_KEYS (UINT64_C(1) << 62) /* + the thread: what came before its fork */
 #define JOIN_KEYS (UINT64_C(3) << 61) /* + the thread: what was performed as it */
 #define RAW_OPS (1u << RF_BARRIER | 1u << RF_IDENTITY)
 #define NOBODY UINT32_MAX
@@ -149,8 +149,8 @@ static void end_round(struct rf_resolver *resolver, struct rf_chunk *chunk, stru
 }
 
 /* Invariant 5: `thread` goes from one identity to another, and stays who it is. */
-static void identify_nobody(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *out, struct rf_event event,
-                            uint32_t before, uint32_t after)
+static void identify_nobody(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *out,
+                            struct rf_event event, uint32_t before, uint32_t after)
 {
     if (before != NOBODY) {
         event.op = RF_SIGNAL;
@@ -165,7 +165,8 @@ static void identify_nobody(struct rf_resolver *resolver, struct rf_chunk *chunk
     }
 }
 
-static void identify(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *out, const struct rf_event *event)
+static void identify(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *out,
+                     const struct rf_event *event)
 {
     struct resolved_thread *thread = thread_of(resolver, event->thread);
     uint32_t performer = event->addr == event->thread ? NOBODY : (uint32_t)event->addr;

@@ -455,12 +455,12 @@ static void class_definition(void)
             plain[plain_count++] = field;
             continue;
         }
-        class->place_of[field] = (int8_t)class->words; /* pairs come first: objects and headers are multiples of 16 */
+        class->place_of[field] = (int8_t) class->words; /* pairs come first: objects and headers are multiples of 16 */
         class->is_volatile[class->words] = true;
         class->words += 2;
     }
     for (unsigned i = 0; i < plain_count; i++)
-        class->place_of[plain[i]] = (int8_t)class->words++;
+        class->place_of[plain[i]] = (int8_t) class->words++;
 }
 
 static void function_definition(void)
@@ -533,7 +533,8 @@ void compile(struct program *into, const char *path)
             struct instruction *one = &function->code[j];
             if (!accesses(one->op))
                 continue;
-            one->place = last && last->line == one->line ? last->place : redflag_place(function->name, into->file, one->line);
+            one->place =
+                last && last->line == one->line ? last->place : redflag_place(function->name, into->file, one->line);
             last = one;
         }
     }

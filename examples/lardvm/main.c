@@ -30,13 +30,14 @@ void wrong(const struct thread *self, const char *format, ...)
     exit(2);
 }
 
-static const char help[] = "usage: lardvm [OPTION...] PROGRAM\n\n"
-                           "  --gc ms|ss       the collector: mark-sweep (default) or semispace\n"
-                           "  --heap BYTES     of the heap; semispace: of each half (default: 1048576)\n"
-                           "  --workers N      kernel threads for the green ones, 1 to 64 (default: 2)\n"
-                           "  --wander         a green thread never goes on under the kernel thread that ran it last; two workers at least\n"
-                           "  --clocks         locks keep clocks of their own, and are not told as locks\n"
-                           "  --language FILE  writes the execution as the language sees it, a trace of redflag's\n";
+static const char help[] =
+    "usage: lardvm [OPTION...] PROGRAM\n\n"
+    "  --gc ms|ss       the collector: mark-sweep (default) or semispace\n"
+    "  --heap BYTES     of the heap; semispace: of each half (default: 1048576)\n"
+    "  --workers N      kernel threads for the green ones, 1 to 64 (default: 2)\n"
+    "  --wander         a green thread never goes on under the kernel thread that ran it last; two workers at least\n"
+    "  --clocks         locks keep clocks of their own, and are not told as locks\n"
+    "  --language FILE  writes the execution as the language sees it, a trace of redflag's\n";
 
 static unsigned long number_of(const char *text, unsigned long least, unsigned long most)
 {

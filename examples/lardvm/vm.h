@@ -40,9 +40,9 @@ static inline int64_t as_number(value v)
 /* ---- the program: compile.c ---- */
 
 enum op {
-    PUSH,      /* constant a */
+    PUSH, /* constant a */
     NIL,
-    LOAD,      /* local a */
+    LOAD, /* local a */
     STORE,
     GET_GLOBAL,
     SET_GLOBAL,
@@ -50,24 +50,35 @@ enum op {
     SET_FIELD,
     GET_ITEM,
     SET_ITEM,
-    NEW,       /* class a */
+    NEW, /* class a */
     ARRAY,
     LENGTH,
-    ADD, SUB, MUL, DIV, MOD, EQ, NE, LT, LE, GT, GE, NOT,
-    JUMP,      /* to a */
+    ADD,
+    SUB,
+    MUL,
+    DIV,
+    MOD,
+    EQ,
+    NE,
+    LT,
+    LE,
+    GT,
+    GE,
+    NOT,
+    JUMP, /* to a */
     JUMP_IF_NOT,
-    CALL,      /* function a */
-    SPAWN,     /* function a, in a native thread */
-    GO,        /* ... a green one */
+    CALL,  /* function a */
+    SPAWN, /* function a, in a native thread */
+    GO,    /* ... a green one */
     JOIN,
     RETURN,
     POP,
-    LOCK,      /* the object in local a */
+    LOCK, /* the object in local a */
     UNLOCK,
     PRINT,
     YIELD,
     COLLECT,
-    REACH,     /* order that the program does not have: `reach n` lets those go on that `await n` */
+    REACH, /* order that the program does not have: `reach n` lets those go on that `await n` */
     AWAIT
 };
 
@@ -88,10 +99,11 @@ struct function {
 #define MAX_FIELDS 32u
 #define MAX_NAMES 256u
 
-struct class {
+struct class
+{
     char *name;
-    unsigned words;              /* of its fields */
-    int8_t place_of[MAX_NAMES];  /* name -> word, -1: none */
+    unsigned words;               /* of its fields */
+    int8_t place_of[MAX_NAMES];   /* name -> word, -1: none */
     bool is_volatile[MAX_FIELDS]; /* by word: this and the next are a pair */
 };
 
@@ -169,9 +181,9 @@ _Noreturn void wrong(const struct thread *self, const char *format, ...) __attri
 struct monitor;
 
 struct object {
-    uint32_t class; /* ARRAY_CLASS: an array, whose words are its items; FREE_CHUNK: none */
-    uint32_t words; /* of all of it, the header included; even */
-    uint32_t id;    /* never used again for another */
+    uint32_t class;  /* ARRAY_CLASS: an array, whose words are its items; FREE_CHUNK: none */
+    uint32_t words;  /* of all of it, the header included; even */
+    uint32_t id;     /* never used again for another */
     uint32_t length; /* of an array */
     struct monitor *monitor;
     struct object *forward; /* during a collection: where it is now, or itself: it is marked */

@@ -68,14 +68,16 @@ static void assert_view(const char *text, unsigned view, const char *expected)
     rf_reader_close(reader);
 }
 
-static const char small[] = "K|w(a)|\nK|~w(b)|\nK|~acq(l)|\nK|acq(m)|\nK|alloc(c)|\nK|~alloc(d)|\nK|copy(e,f)|\nK|~copy(g,h)|\n"
-                            "K|~commit(r:i)|\n";
+static const char small[] =
+    "K|w(a)|\nK|~w(b)|\nK|~acq(l)|\nK|acq(m)|\nK|alloc(c)|\nK|~alloc(d)|\nK|copy(e,f)|\nK|~copy(g,h)|\n"
+    "K|~commit(r:i)|\n";
 
 static void a_view_leaves_out(void **state)
 {
     (void)state;
     assert_view(small, RF_VIEW_PROGRAM, "K|w(a)\nK|acq(m)\nK|alloc(c)\nK|copy(e,f)\n");
-    assert_view(small, RF_VIEW_SYSTEM_MEMORY, "K|w(a)\nK|w(b)\nK|acq(m)\nK|alloc(c)\nK|alloc(d)\nK|copy(e,f)\nK|copy(g,h)\n");
+    assert_view(small, RF_VIEW_SYSTEM_MEMORY,
+                "K|w(a)\nK|w(b)\nK|acq(m)\nK|alloc(c)\nK|alloc(d)\nK|copy(e,f)\nK|copy(g,h)\n");
     assert_view(small, RF_VIEW_SYSTEM_SYNC, "K|w(a)\nK|acq(l)\nK|acq(m)\nK|alloc(c)\nK|copy(e,f)\nK|commit(r:i)\nK|r(i)\n");
     assert_view(small, RF_VIEW_NO_CLEAR, "K|w(a)\nK|acq(m)\nK|copy(e,f)\n");
     assert_view(small, RF_VIEW_NO_COPY, "K|w(a)\nK|acq(m)\nK|alloc(c)\n");
@@ -84,11 +86,13 @@ static void a_view_leaves_out(void **state)
 static void without_identities(void **state)
 {
     (void)state;
-    static const char text[] = "M|fork(U)|\nK|ident(U)|\nK|w(x)|\nK|ident(K)|\nL|ident(U)|\nL|w(x)|\nL|ident(L)|\nM|join(U)|\n";
+    static const char text[] =
+        "M|fork(U)|\nK|ident(U)|\nK|w(x)|\nK|ident(K)|\nL|ident(U)|\nL|w(x)|\nL|ident(L)|\nM|join(U)|\n";
     assert_view(text, RF_VIEW_PROGRAM, "M|fork(U)\nU|w(x)\nU|w(x)\nM|join(U)\n");
-    assert_view(text, RF_VIEW_NO_IDENTITY,
-                "M|fork(U)\nM|sig(0x4000000000000001)\nK|wait(0x4000000000000001)\nK|w(x)\nK|sig(0x6000000000000001)\nL|w(x)\n"
-                "L|sig(0x6000000000000001)\nM|wait(0x6000000000000001)\nM|join(U)\n");
+    assert_view(
+        text, RF_VIEW_NO_IDENTITY,
+        "M|fork(U)\nM|sig(0x4000000000000001)\nK|wait(0x4000000000000001)\nK|w(x)\nK|sig(0x6000000000000001)\nL|w(x)\n"
+        "L|sig(0x6000000000000001)\nM|wait(0x6000000000000001)\nM|join(U)\n");
 }
 
 int main(void)
