@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 redflag=${REDFLAG:-build/redflag}
 operations=${1:-2000}
 runs=${RUNS:-3}
+export ITM_DEFAULT_METHOD="${METHOD:-ml_wt}" # software, as in the paper; METHOD=htm for hardware transactions, where there are
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 gcc -O2 -g -fgnu-tm -pthread bench/multiset.c -o "$dir/unchecked"
