@@ -39,7 +39,8 @@ static void print_text(const struct rf_site *site)
     rf_site_name(site, name, sizeof name);
     rf_site_place(site, place, sizeof place);
     rf_site_words(site, words, sizeof words);
-    printf("%s\t%s\t%s\t%s\n", place, site->function ? site->function : "-", words, name);
+    const char *function = rf_site_function(site);
+    printf("%s\t%s\t%s\t%s\n", place, function ? function : "-", words, name);
 }
 
 static void print_json(const struct rf_site *site)
@@ -60,8 +61,9 @@ static void print_json(const struct rf_site *site)
         rf_json_number(&json, "size", site->hook.size);
     if (site->hook.kind == RF_HOOK_ATOMIC)
         rf_json_bool(&json, "atomic", true);
-    if (site->function)
-        rf_json_string(&json, "function", site->function);
+    const char *function = rf_site_function(site);
+    if (function)
+        rf_json_string(&json, "function", function);
     if (site->file)
         rf_json_string(&json, "file", site->file);
     if (site->line)

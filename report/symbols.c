@@ -16,6 +16,9 @@ struct file {
     Dwfl *dwfl;
     Dwfl_Module *module; /* addresses are those of the file */
     bool tried;
+    bool no_table;     /* of addresses: all units must be asked */
+    Dwarf_Die *unit;   /* the last that was found: neighbours are often asked for */
+    GElf_Addr unit_bias;
     struct file *next; /* older */
 };
 
@@ -295,13 +298,19 @@ static const char *interceptor_name(struct rf_symbolizer *symbols, struct file *
  * are asked. */
 static Dwarf_Die *unit_of(struct file *file, uint64_t addr, GElf_Addr *bias)
 {
-    Dwarf_Die *unit = dwfl_module_addrdie(file->module, addr, bias);
-    if (unit)
-        return unit;
-    while ((unit = dwfl_module_nextcu(file->module, unit, bias)))
-        if (dwarf_haspc(unit, addr - *bias) > 0)
-            return unit;
-    return NULL;
+    if (file->unit && dwarf_haspc(file->unit, addr - file->unit_bias) > 0) {
+        *bias = file->unit_bias;
+        return file->unit;
+    }
+    Dwarf_Die *unit = file->no_table ? NULL : dwfl_module_addrdie(file->module, addr, bias);
+    if (!unit) {
+        while ((unit = dwfl_module_nextcu(file->module, unit, bias)) && dwarf_haspc(unit, addr - *bias) <= 0) {
+        }
+        file->no_table |= unit != NULL;
+    }
+    file->unit = unit;
+    file->unit_bias = *bias;
+    return unit;
 }
 
 static struct name *name_at(const struct rf_symbolizer *symbols, uint64_t pc)
@@ -391,6 +400,27 @@ static void add_address(struct rf_symbolizer *symbols, struct rf_stack *stack, u
         frame->function = table_name(symbols, file, addr, &inside);
     free(scopes);
     free(nested);
+}
+
+bool rf_symbolizer_line(struct rf_symbolizer *symbols, uint64_t pc, struct rf_symbol *symbol)
+{
+    struct file *file = file_of(symbols, pc);
+    *symbol = (struct rf_symbol){ .pc = pc };
+    if (!file || !file->module)
+        return false;
+    uint64_t addr = pc - file->facts.bias - 1;
+    GElf_Addr bias = 0;
+    Dwarf_Die *unit = unit_of(file, addr, &bias);
+    Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, addr - bias) : NULL;
+    int row = 0, column = 0;
+    if (!line)
+        return false;
+    dwarf_lineno(line, &row);
+    dwarf_linecol(line, &column);
+    symbol->line = (uint32_t)row;
+    symbol->column = (uint32_t)column;
+    symbol->file = tidy_path(symbols, directory_of(unit), dwarf_linesrc(line, NULL, NULL));
+    return symbol->file != NULL;
 }
 
 /* Of libc: what runs below main() and below the first function of a thread. */

@@ -30,6 +30,9 @@ void rf_symbolizer_modules(struct rf_symbolizer *symbols, const struct rf_rec_mo
 /* Fills the frames of a stack: inlined calls too; without the runtime's own insides, and without what runs before main() or a thread's
  * first function. */
 void rf_symbolizer_stack(struct rf_symbolizer *symbols, struct rf_stack *stack);
+/* File, line and column of the instruction before `pc`, as the first frame of a stack would have them: much faster, since no function is
+ * looked for. False: not known. */
+bool rf_symbolizer_line(struct rf_symbolizer *symbols, uint64_t pc, struct rf_symbol *symbol);
 /* If the address is in a variable of a module, the location becomes that variable. */
 bool rf_symbolizer_variable(struct rf_symbolizer *symbols, uint64_t addr, struct rf_rec_location *location);
 /* All stacks of a record, and its location. */

@@ -71,27 +71,37 @@ static void found(void *context, const struct rf_hook_call *call)
                                                        .jump = call->jump };
 }
 
-/* Function, file and line, as a report would have them. */
+/* File and line, as a report would have them. Neighbours share a file: its name is kept once. */
 static void name_places(struct rf_site_module *module, uint64_t size)
 {
     struct rf_rec_module facts = { .start = 0, .end = size, .bias = 0, .path = module->path };
+    const char *last = NULL;
     memcpy(facts.build_id, module->build_id, sizeof facts.build_id);
     module->symbols = rf_symbolizer_new(0);
     if (!module->symbols)
         return;
     rf_symbolizer_modules(module->symbols, &facts, 1);
     for (size_t i = 0; i < module->count; i++) {
-        uint64_t pc = module->sites[i].offset + 1;
-        struct rf_stack stack = { .pcs = &pc, .count = 1, .cap = 1 };
-        rf_symbolizer_stack(module->symbols, &stack);
-        if (stack.frame_count) {
-            module->sites[i].function = stack.frames[0].function;
-            module->sites[i].file = stack.frames[0].file;
-            module->sites[i].line = stack.frames[0].line;
-            module->sites[i].column = stack.frames[0].column;
-        }
-        free(stack.frames);
+        struct rf_symbol symbol;
+        if (!rf_symbolizer_line(module->symbols, module->sites[i].offset + 1, &symbol))
+            continue;
+        last = last && !strcmp(last, symbol.file) ? last : symbol.file;
+        module->sites[i].file = last;
+        module->sites[i].line = symbol.line;
+        module->sites[i].column = symbol.column;
     }
+}
+
+const char *rf_site_function(const struct rf_site *site)
+{
+    uint64_t pc = site->offset + 1;
+    struct rf_stack stack = { .pcs = &pc, .count = 1, .cap = 1 };
+    if (!site->module->symbols)
+        return NULL;
+    rf_symbolizer_stack(site->module->symbols, &stack);
+    const char *function = stack.frame_count ? stack.frames[0].function : NULL;
+    free(stack.frames);
+    return function;
 }
 
 static void module_free(struct rf_site_module *module)
@@ -225,7 +235,7 @@ static bool fits(const struct rf_site *site, const struct rf_site_pattern *name)
 {
     switch (name->kind) {
     case RF_SITE_BY_OFFSET: return site->offset == name->offset && module_fits(site->module, name->text, name->length);
-    case RF_SITE_BY_FUNCTION: return rf_site_function_fits(site->function, name->text, name->length);
+    case RF_SITE_BY_FUNCTION: return rf_site_function_fits(rf_site_function(site), name->text, name->length);
     case RF_SITE_BY_LINE: break;
     }
     return site->line == name->line && (!name->column || site->column == name->column) && site->file &&

@@ -38,7 +38,6 @@ struct rf_site {
     const char *hook_name; /* "__tsan_read4" */
     struct rf_hook hook;
     bool jump;             /* a tail call */
-    const char *function;  /* NULL: not known */
     const char *file;      /* NULL: not known */
     uint32_t line, column;
 };
@@ -74,6 +73,8 @@ bool rf_site_path_fits(const char *path, const char *text, size_t length);    /*
 /* Is it the function's name as it is printed, or that without its parameters? */
 bool rf_site_function_fits(const char *function, const char *text, size_t length);
 
+/* Its function, as frame #0 of a report has it; NULL: not known. Takes long: the debug information of the unit is walked. */
+const char *rf_site_function(const struct rf_site *site);
 /* BUILD-ID+0xOFFSET, or MODULE+0xOFFSET. */
 void rf_site_name(const struct rf_site *site, char *to, size_t size);
 /* FILE:LINE:COLUMN, or the name if they are not known. */
