@@ -13,7 +13,7 @@
 #include "guest/spin.h"
 
 #define LARGE (64u << 10) /* from here on blocks are pages of their own */
-#define CLASSES (RF_SMALL / 16 + 1 + 4 * 8)
+#define CLASSES (RF_SMALL / 16 + 1 + 8 * 8) /* as rf_class() counts them, up to LARGE */
 
 static struct {
     uint32_t lock;
