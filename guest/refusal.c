@@ -43,8 +43,8 @@ static void *handler_context;
 void rf_refusal_begin(void)
 {
     rf_refuses = rf_options.on_race[0] != 'r';
-    if (rf_refuses && rf_options.sync[0] != 'c') /* the others have recorded an access when they know that it races */
-        rf_die("on_race=%s needs sync=cas, not sync=%s", rf_options.on_race, rf_options.sync);
+    if (rf_refuses && rf_options.sync[0] == 'n') /* it misses races */
+        rf_die("on_race=%s needs sync=spin, cas or fib, not sync=%s", rf_options.on_race, rf_options.sync);
 }
 
 static struct refusal *refusal_of(struct rf_self *self)

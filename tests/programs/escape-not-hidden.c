@@ -1,6 +1,7 @@
 // expect: race
 // runs: 5
 // race-at: after second
+// options: escape=0
 // The same as escape-hidden.c without the analysis: the race is found.
 #include "tests/programs/order.h"
 
