@@ -214,7 +214,7 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
     uintptr_t end = addr + size;
     unsigned flags = step->flags;
     size_t turns = 0;
-    bool races = false;
+    bool races = false, runs = rf_policy == RF_POLICY_CAS || (rf_policy == RF_POLICY_FIB && !rf_policy_no_hot);
     while (addr < end) {
         unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
         if (length > end - addr)
@@ -234,7 +234,7 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
             if (!step->now)
                 step->now = rf_moment_now(self, pc, flags, size);
             if (step->now) {
-                alike = whole > 1 && rf_policy == RF_POLICY_CAS && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
+                alike = whole > 1 && runs && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
                 if (step_granule(place, word, mask, step) && !races) {
                     *race = race_of(step, addr, length); /* what lies in this granule: only that is known to race */
                     races = true;
@@ -245,7 +245,8 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
         }
         touch(place);
         if (alike) {
-            done += replace_equal(place + 1, whole - 1, word, next);
+            done += rf_policy == RF_POLICY_FIB && word ? rf_fib_equal(self, place + 1, whole - 1, word, next)
+                                                       : replace_equal(place + 1, whole - 1, word, next);
             touch_range(place, place + done);
         }
     next:

@@ -31,6 +31,7 @@
 
 #define OWNERS (1u << 22) /* only what is touched is there */
 #define ASKED_AT_ONCE 64u
+#define RUN_AT_ONCE 512u /* words that are changed in one active stretch, or under one lock */
 
 static struct rf_fib_owner *owners;
 
@@ -363,6 +364,41 @@ void rf_fib_granule(uint64_t *place, unsigned mask, struct rf_step *step)
     if (__builtin_expect(tries != 0, 0))
         __atomic_fetch_add(&done.tries, tries, __ATOMIC_RELAXED);
     self->transitions[kind]++;
+}
+
+static size_t replace_run(uint64_t *place, size_t count, uint64_t old, uint64_t next)
+{
+    size_t i = 0;
+    for (; i < count && __atomic_load_n(&place[i], __ATOMIC_RELAXED) == old; i++)
+        __atomic_store_n(&place[i], next, __ATOMIC_RELEASE);
+    return i;
+}
+
+size_t rf_fib_equal(struct rf_self *self, uint64_t *place, size_t count, uint64_t old, uint64_t next)
+{
+    struct rf_fib_owner *me = owner_at(self->thread.slot), *owner = old ? owner_of(place, old) : NULL;
+    size_t done_now = 0, all = 0;
+    if (!owner || owner == RF_FIB_ELSEWHERE)
+        return 0;
+    do {
+        size_t some = count - all < RUN_AT_ONCE ? count - all : RUN_AT_ONCE;
+        done_now = 0;
+        if (owner == me) {
+            rf_fib_enter(me, &host);
+            done_now = replace_run(place + all, some, old, next);
+            rf_fib_leave(me);
+        } else {
+            rf_fib_lock(owner, &host);
+            if (!(owner->flags & RF_FIB_RUNNING))
+                done_now = replace_run(place + all, some, old, next);
+            rf_fib_unlock(owner);
+        }
+        all += done_now;
+    } while (done_now == RUN_AT_ONCE && all < count);
+    self->transitions[owner == me ? RF_T_LOCAL : RF_T_SINGLE] += all;
+    if (owner != me)
+        __atomic_fetch_add(&done.self_served, all, __ATOMIC_RELAXED);
+    return all;
 }
 
 /* The memory is new: nobody of S may still be writing to a map that is given back. */

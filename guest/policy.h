@@ -86,6 +86,9 @@ void rf_policy_print(void); /* --stats */
 void rf_fib_begin(void);
 void rf_fib_granule(uint64_t *place, unsigned mask, struct rf_step *step);
 void rf_fib_clear(uint64_t *place, unsigned mask);
+/* Words from here on that are equal to `old`, which has no units, get `next`, as one step of the thread on each would make them. Returns
+ * how many; perhaps not all of them. */
+size_t rf_fib_equal(struct rf_self *self, uint64_t *place, size_t count, uint64_t old, uint64_t next);
 void rf_fib_slot_parks(uint32_t slot);
 void rf_fib_print(void);
 
