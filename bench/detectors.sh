@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What each detector that runs online costs: the small kernels, as a Markdown table. User seconds, the least of ROUNDS (2), over those of
-# the program without instrumentation; and instructions, which a busy machine does not change, over those of the empty hooks (`none`).
+# the program without instrumentation; and instructions, which a busy machine does not change, over those of the empty hooks (`none`),
+# where the processor counts them.
 #   KERNELS="sort hash" DETECTORS="none fasttrack pacer@0.01" B=build bench/detectors.sh         NAME@RATE: pacer at that rate
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -46,13 +47,13 @@ cost() {
         printf "| Detector |"; for (k = 1; k <= kernels; k++) printf " %s |", kernel_name[k]; print " geometric mean | instructions / none |"
         printf "|---|"; for (k = 1; k <= kernels; k++) printf "---|"; print "---|---|"
         for (i = 1; i <= count; i++) {
-            v = name[i]; sum = n = isum = 0; printf "| %s |", v
+            v = name[i]; sum = n = m = isum = 0; printf "| %s |", v
             for (k = 1; k <= kernels; k++) {
                 x = kernel_name[k]
                 if (time[x, v] == "") { printf " - |"; continue }
                 r = time[x, v] / time[x, "native"]; printf " %.2f |", r; sum += log(r); n++
-                isum += log(work[x, v] / work[x, "none"])
+                if (work[x, v] > 0 && work[x, "none"] > 0) { isum += log(work[x, v] / work[x, "none"]); m++ }
             }
-            if (n) printf " %.2f | %.2f |\n", exp(sum / n), exp(isum / n); else print " - | - |"
+            print (n ? sprintf(" %.2f |", exp(sum / n)) : " - |") (m ? sprintf(" %.2f |", exp(isum / m)) : " - |")
         }
     }'

@@ -29,7 +29,7 @@
 
 #include "core/event.h"
 
-#define RF_FILTER_BITS 12
+#define RF_FILTER_BITS 15
 #define RF_FILTER (1u << RF_FILTER_BITS)
 
 struct rf_filter {
