@@ -80,7 +80,7 @@ row "acculock, 64 threads, time over fasttrack" "$(calc %.2fx "$many_accu / $man
 row "fasttrack, --jobs 2, speed-up" "$(calc %.2fx "$fast / $two")" "1.6x or more"
 figures -d fasttrack "$short"
 row "fasttrack, peak memory, $events events over a tenth of them" "$(calc %.2fx "$fast_rss / $rss")" "1x: flat"
-bytes=$("$redflag" analyze -d fasttrack --format json "$short" | sed -n 's/.*"bytes_per_variable": *\([0-9.]*\).*/\1/p')
+bytes=$("$redflag" analyze -d fasttrack --format json "$long" | sed -n 's/.*"bytes_per_variable": *\([0-9.]*\).*/\1/p')
 row "fasttrack, bytes of metadata for an 8-byte variable" "$bytes" "16 or less"
 
 say "generic, once"

@@ -70,14 +70,21 @@ static void check_free(struct rf_radish *radish, uint32_t core, const struct pie
 {
     const struct rf_clock *clock = &radish->cores[core].thread->clock;
     const struct rf_record *record = rf_software_record(radish, piece->number);
-    for (uint32_t i = 0; i < piece->length; i++)
+    for (uint32_t i = 0, count; i < piece->length; i += count) {
+        uint32_t byte = piece->byte + i, left = piece->length - i;
+        count = byte % 8 || left < 8 ? 1 : 8; /* a granule whose bytes are alike in all histories is checked once */
+        for (const struct rf_history *history = record ? record->histories : NULL; history; history = history->next)
+            if (!rf_history_even(history, byte / 8))
+                count = 1;
+        bool race = false;
         for (const struct rf_history *history = record ? record->histories : NULL; history; history = history->next) {
-            uint32_t read = rf_history_get(history, radish->cells, RF_READS, piece->byte + i);
-            uint32_t write = rf_history_get(history, radish->cells, RF_WRITES, piece->byte + i);
             uint32_t known = rf_clock_get(clock, history->slot);
-            if (read > known || write > known)
-                radish->race(radish->race_context, piece->addr + i);
+            race |= rf_history_get(history, radish->cells, RF_READS, byte) > known ||
+                    rf_history_get(history, radish->cells, RF_WRITES, byte) > known;
         }
+        for (uint32_t j = i; race && j < i + count; j++)
+            radish->race(radish->race_context, piece->addr + j);
+    }
 }
 
 static void clear_piece(struct rf_radish *radish, uint32_t core, const struct piece *piece, uint64_t begin, uint64_t end,

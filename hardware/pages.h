@@ -93,7 +93,10 @@ static inline struct rf_frame *rf_frame_of(struct rf_pages *pages, uint64_t addr
 /* The frame of a data address, NULL if its page was never used. */
 static inline struct rf_frame *rf_frame_known(const struct rf_pages *pages, uint64_t addr)
 {
-    uint64_t *place = rf_map_find(&pages->frames, (addr >> pages->page_bits) * 8);
+    uint64_t page = addr >> pages->page_bits;
+    if (pages->near[rf_near_place(page)].page_plus_1 == page + 1)
+        return pages->near[rf_near_place(page)].frame;
+    uint64_t *place = rf_map_find(&pages->frames, page * 8);
     return place ? (struct rf_frame *)(uintptr_t)*place : NULL;
 }
 
