@@ -96,7 +96,12 @@ void rf_epoch_begin(struct rf_self *self)
 {
     if (__builtin_expect(rf_escape_leaves != NULL, 0) && rf_hot.self == self)
         rf_escape_flush(self);
-    if (rf_hot.self == self)
+    bool running = rf_hot.self == self;
+    /* No moment since the last epoch began: this is still it. */
+    if (running && !rf_hot.span && rf_hot.first == self->next_moment &&
+        self->epoch_time == self->thread.clock.times[self->thread.slot] + 1)
+        return;
+    if (running)
         set_epoch(self, self->next_moment);
     else
         self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
