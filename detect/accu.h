@@ -72,6 +72,7 @@ static inline void rf_accu_sync(struct rf_accu *accu, struct rf_accu_thread *t, 
             rf_thread_tick(&accu->order, &t->order);
         break;
     case RF_COMMIT:
+        accu->certainty.memory = NULL; /* what commits order is not kept: from here on every race is called a prediction */
         t->held.any = rf_lockset_add(&accu->locksets, t->held.any, RF_TRANSACTION_LOCK);
         t->held.exclusive = rf_lockset_add(&accu->locksets, t->held.exclusive, RF_TRANSACTION_LOCK);
         break;
