@@ -25,6 +25,7 @@ int rf_cli_run(int argc, char **argv);
 int rf_cli_record(int argc, char **argv);
 int rf_cli_doctor(int argc, char **argv);
 int rf_cli_store(int argc, char **argv);
+int rf_cli_caper(int argc, char **argv);
 int rf_cli_watch(int argc, char **argv);
 int rf_cli_static(int argc, char **argv);
 int rf_cli_sites(int argc, char **argv);

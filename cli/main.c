@@ -24,6 +24,7 @@ static const struct command {
     { "simulate", rf_cli_simulate, "what a trace would cost on race-detecting hardware" },
     { "trace", rf_cli_trace, "convert, inspect, check and generate traces" },
     { "watch", rf_cli_watch, "look for races in production, as the store says" },
+    { "caper", rf_cli_caper, "which static pairs may race in what was run" },
     { "static", rf_cli_static, "pairs of sites that may race, from the bitcode of a whole program" },
     { "store", rf_cli_store, "what many runs know together: pairs, races, runs" },
     { "reporter", rf_cli_reporter, NULL },

@@ -32,8 +32,8 @@
 static const char usage[] =
     "usage: redflag watch [OPTION...] [--] PROGRAM [ARGUMENT...]\n\n"
     "Runs a program of production and looks for races as the store says, within one budget: the next pair of sites is chased\n"
-    "(redflag chase), or, if there is none and a rate is given, PACER samples (redflag run -d pacer). What is found goes to the\n"
-    "store. The program's own exit status is not changed.\n\n"
+    "(redflag chase), sites that escape are looked for (redflag caper), or PACER samples (redflag run -d pacer), if a rate is\n"
+    "given. What is found goes to the store. The program's own exit status is not changed.\n\n"
     "  -s, --store WHERE        as for `redflag store`\n"
     "      --modes LIST         which, in the order of preference: chase, caper, pacer, none (chase,caper,pacer,none)\n"
     "      --max-overhead P%    of chase: threads wait for no more than this part of the time (5%)\n"
@@ -123,6 +123,21 @@ static bool lease_pair(struct watch *watch, const struct rf_site_list *sites)
     return found;
 }
 
+/* Is there a pair of which it is not known yet whether its sites escape? */
+static bool has_static_pairs(struct watch *watch)
+{
+    const char *values[] = { watch->build };
+    json_t *rows;
+    if (!watch->store)
+        return false;
+    bool any =
+        rf_store_ask(watch->store, "SELECT id FROM pairs WHERE stage = 'static' AND (build = $1 OR build = '') LIMIT 1", 1,
+                     values, &rows) == RF_STORE_DONE &&
+        json_array_size(rows) > 0;
+    json_decref(rows);
+    return any;
+}
+
 static void choose(struct watch *watch)
 {
     struct rf_site_list sites = { .modules = NULL };
@@ -151,7 +166,8 @@ static void choose(struct watch *watch)
         enum mode mode = watch->modes[i];
         if (mode == NONE || !watch->instrumented)
             break;
-        if ((mode == CHASE && listed && lease_pair(watch, &sites)) || (mode == PACER && watch->rate))
+        if ((mode == CHASE && listed && lease_pair(watch, &sites)) || (mode == CAPER && listed && has_static_pairs(watch)) ||
+            (mode == PACER && watch->rate))
             watch->mode = mode;
     }
     rf_site_list_free(&sites);
@@ -179,16 +195,8 @@ static void pass_on(int number)
         kill(child_number, number);
 }
 
-/* `redflag chase` and `redflag run` become the program. One that is not instrumented is run as it is. */
-static int become(const struct watch *watch)
+static int arguments_of(const struct watch *watch, const char **argv, char pair[600])
 {
-    if (!watch->instrumented) {
-        execvp(watch->program[0], watch->program);
-        fprintf(stderr, WHO ": %s: %s\n", watch->program[0], strerror(errno));
-        return errno == ENOENT ? 127 : 126;
-    }
-    const char *argv[32];
-    char pair[600];
     int count = 0;
     argv[count++] = watch->mode == PACER ? "run" : "chase";
     argv[count++] = "--format=jsonl";
@@ -196,7 +204,7 @@ static int become(const struct watch *watch)
     argv[count++] = watch->reports;
     argv[count++] = "--exitcode=0";
     if (watch->mode == CHASE) {
-        snprintf(pair, sizeof pair, "%s,%s", watch->pair.first, watch->pair.second);
+        snprintf(pair, 600, "%s,%s", watch->pair.first, watch->pair.second);
         argv[count++] = "--pair";
         argv[count++] = pair;
         argv[count++] = "--max-overhead";
@@ -211,6 +219,28 @@ static int become(const struct watch *watch)
         argv[count++] = "--no-pair";
     }
     argv[count++] = "--";
+    return count;
+}
+
+/* `redflag chase` and `redflag run` become the program. One that is not instrumented is run as it is. */
+static int become(const struct watch *watch)
+{
+    if (!watch->instrumented) {
+        execvp(watch->program[0], watch->program);
+        fprintf(stderr, WHO ": %s: %s\n", watch->program[0], strerror(errno));
+        return errno == ENOENT ? 127 : 126;
+    }
+    const char *argv[32];
+    char pair[600], sites[PATH_MAX];
+    int count = 0;
+    if (watch->mode == CAPER) { /* the sites of a build are kept beside the spool */
+        snprintf(sites, sizeof sites, "%.3900s.%s.sites", watch->spool, watch->build);
+        const char *words[] = { "caper", "--store", watch->place, "--state", sites, "-q", "--" };
+        count = sizeof words / sizeof *words;
+        memcpy(argv, words, sizeof words);
+    } else {
+        count = arguments_of(watch, argv, pair);
+    }
     size_t all = (size_t)count;
     char **words = rf_zeroed(all + 1, sizeof *words);
     memcpy(words, argv, all * sizeof *words);
@@ -219,7 +249,10 @@ static int become(const struct watch *watch)
         words[all++] = *word;
         words[all] = NULL;
     }
-    return watch->mode == PACER ? rf_cli_run((int)all, words) : rf_cli_chase((int)all, words);
+    optind = 0; /* getopt begins again */
+    return watch->mode == CAPER   ? rf_cli_caper((int)all, words)
+           : watch->mode == PACER ? rf_cli_run((int)all, words)
+                                  : rf_cli_chase((int)all, words);
 }
 
 static double now(void)
@@ -273,6 +306,8 @@ static void say(const struct watch *watch, size_t races)
                 races ? "they race" : "nothing seen");
     else if (watch->mode == PACER)
         fprintf(stderr, WHO ": sampled at %s: %zu reports\n", watch->rate, races);
+    else if (watch->mode == CAPER)
+        fputs(WHO ": looked for sites that escape\n", stderr);
     else
         fputs(WHO ": there was nothing to look for\n", stderr);
 }

@@ -1,5 +1,6 @@
 #include "guest/escape.h"
 
+#include "guest/caper.h"
 #include "guest/heap.h"
 #include "guest/memory.h"
 #include "guest/options.h"
@@ -26,7 +27,7 @@ void rf_escape_begin(void)
 {
     if (!rf_options.escape)
         return;
-    if (rf_tap)
+    if (rf_tap && !rf_caper_on)
         rf_die("--escape is for --detector=fasttrack");
     rf_escape_leaves = rf_reserve(LEAVES * sizeof *rf_escape_leaves);
     if (!rf_escape_leaves)
@@ -126,6 +127,11 @@ static bool on_own_stack(struct rf_self *self, uintptr_t addr)
     uintptr_t low;
     size_t size;
     return rf_thread_stack(self, &low, &size) && addr - low < size;
+}
+
+bool rf_escape_own_stack(struct rf_self *self, uintptr_t addr)
+{
+    return !self->stack_escaped && on_own_stack(self, addr);
 }
 
 /* The lock is held, and the thread runs on that stack. */

@@ -60,6 +60,9 @@ void rf_escape_begin(void); /* the options are read */
 /* An access of a busy thread. True: it is to private memory of its own, and nobody needs to look at it. */
 bool rf_escape_filters(struct rf_self *self, uintptr_t addr, size_t size);
 
+/* Is it the thread's own stack, of which nobody else knows an address? */
+bool rf_escape_own_stack(struct rf_self *self, uintptr_t addr);
+
 /* The store hook, after the access was looked at: the program, or libc for it, is about to store there, or just has. */
 static inline void rf_escape_stores(uintptr_t addr, size_t size, unsigned flags)
 {

@@ -12,6 +12,7 @@
 #include <link.h>
 #include <sys/single_threaded.h>
 
+#include "guest/caper.h"
 #include "guest/hot.h"
 #include "guest/memory.h"
 #include "guest/modules.h"
@@ -58,6 +59,15 @@ static uint32_t hook_named(const char *name)
         while (*at++)
             ;
     }
+}
+
+static const char *name_of(uint32_t hook)
+{
+    const char *at = rf_near_names;
+    for (uint32_t offset; __builtin_memcpy(&offset, at, sizeof offset), offset != RF_NO_HOOK && offset != hook;)
+        for (at += sizeof offset; *at++;)
+            ;
+    return at + sizeof hook;
 }
 
 static uint32_t wanted(void *unused, const char *name, const uintptr_t *slot)
@@ -124,7 +134,7 @@ static void change_call(void *unused, const struct rf_hook_call *call)
 {
     (void)unused;
     uint8_t form[6];
-    if (rf_pair_offsets_have(&change.unchecked, &scan.image, call)) {
+    if (rf_pair_offsets_have(&change.unchecked, &scan.image, call) || (rf_caper_on && !rf_caper_needs(call, name_of(call->hook)))) {
         rf_patch_nothing(call->length, call->jump, form);
         rf_patch_add(call->at, form, call->length);
         change.removed++;
@@ -158,6 +168,8 @@ bool rf_module_change(const struct rf_image *image, const char *name)
     change.unchecked = rf_pair_offsets(rf_unchecked(), image, name);
     if (!change.block)
         return false;
+    if (rf_caper_on)
+        rf_caper_module(image, name);
     rf_scan_calls(&scan, change_call);
     bool done = rf_patch_write();
     rf_unchecked_count(change.removed, change.calls + change.removed);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "guest/access.h"
+#include "guest/caper.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
 #include "guest/moments.h"
@@ -122,6 +123,7 @@ int rf_start(void)
     rf_depot_begin();
     rf_moments_begin();
     rf_online_begin(environment_block());
+    rf_caper_begin(environment_block());
     rf_policy_begin();
     rf_record_begin(environment_block());
     rf_refusal_begin();

@@ -77,6 +77,11 @@ watch 7 -q --max-overhead 30% -- ./app
 "$redflag" store pairs | grep -q "^$safe  $safe .* 1 runs, nothing seen" || fail "$("$redflag" store pairs)"
 "$redflag" store -f json status | grep -q '"pairs_leased": 0' || fail "a lease stayed"
 
+# Caper, if it is asked for: what does escape is told to the store.
+watch 7 --modes caper -- ./app
+grep -qx 'redflag watch: looked for sites that escape' err || fail "$(cat err)"
+"$redflag" store -f json status | grep -q '"pairs_dynamic": [1-9]' || fail "no pair was seen to escape"
+
 # The store is out of reach: the program runs, and what is known of the run comes later.
 mkdir gone
 before=$("$redflag" store -f json status | sed -n 's/.*"runs": \([0-9]*\).*/\1/p')

@@ -1,0 +1,440 @@
+/* redflag caper: which of the static pairs may race in what was run (Biswas et al., CC 2017, section 5).
+ *
+ * 1. spPairs are the lines of a file that `redflag static` made, or the pairs of the store. deSites are in a file of lines, one for each
+ *    site of the program that is in a pair: "- SITE PLACE", or "+ SITE PLACE" once it was seen to access memory that several threads
+ *    can reach. dpPairs are the pairs both of whose sites have a '+'.
+ * 2. The runtime has the file mapped and sets a '+' by storing one byte, so that nothing is lost when the program is killed, and any number
+ *    of processes can share it. Lines are only ever added, under a lock of the file.
+ * 3. The exit status is the program's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/program.h"
+#include "cli/program_sites.h"
+#include "core/caper.h"
+#include "fleet/spool.h"
+#include "fleet/store.h"
+#include "trace/grow.h"
+
+#define WHO "redflag caper"
+
+static const char usage[] =
+    "usage: redflag caper --pairs FILE [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+    "       redflag caper --pairs FILE --show\n\n"
+    "Runs a program and finds out which sites of its static pairs access memory that several threads can reach; a pair both of\n"
+    "whose sites do may race. Over many runs no race of these runs is missed, and the list is much shorter than the static one.\n\n"
+    "      --pairs FILE     the static pairs: lines 'SITE1 SITE2', as `redflag static` prints\n"
+    "      --store WHERE    take the pairs from this store, and tell it of those that may race\n"
+    "      --state FILE     where the escaped sites are kept (the pairs' file with .sites behind its name)\n"
+    "      --show           only print the pairs that may race so far\n"
+    "  -q, --quiet          do not say at the end what was found\n"
+    "  -h, --help           this text\n\n"
+    "Exit status: that of the program; 2 if it cannot be looked at.";
+
+enum { PAIRS = 256, STORE, STATE, SHOW };
+
+static const struct option long_options[] = {
+    { "pairs", required_argument, NULL, PAIRS },
+    { "store", required_argument, NULL, STORE },
+    { "state", required_argument, NULL, STATE },
+    { "show", no_argument, NULL, SHOW },
+    { "quiet", no_argument, NULL, 'q' },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+struct pair {
+    char *first, *second;
+    bool dynamic;
+};
+
+struct site {
+    char *name, *place;
+    bool escaped;
+};
+
+struct caper {
+    const char *pairs_path, *where;
+    char *state;
+    bool show, quiet;
+    char **program;
+    struct pair *pairs;
+    size_t pair_count, pair_capacity;
+    struct site *sites; /* of the state file */
+    size_t site_count, site_capacity;
+    struct rf_store *store;
+};
+
+static int failed(const char *path)
+{
+    fprintf(stderr, WHO ": %s: %s\n", path, strerror(errno));
+    return RF_EXIT_USAGE;
+}
+
+static char *copy(const char *text)
+{
+    return rf_check_memory(strdup(text), strlen(text));
+}
+
+/* ---- pairs ---- */
+
+static void add_pair(struct caper *caper, const char *first, const char *second)
+{
+    caper->pairs = rf_reserve(caper->pairs, &caper->pair_capacity, caper->pair_count + 1, sizeof *caper->pairs);
+    caper->pairs[caper->pair_count++] = (struct pair){ copy(first), copy(second), false };
+}
+
+static int read_pairs(struct caper *caper)
+{
+    char *line = NULL, first[4352], second[4352];
+    size_t capacity = 0;
+    unsigned number = 0;
+    FILE *file = fopen(caper->pairs_path, "re");
+    if (!file)
+        return failed(caper->pairs_path);
+    while (getline(&line, &capacity, file) > 0) {
+        number++;
+        line[strcspn(line, "#\n")] = 0;
+        if (!line[strspn(line, " \t\r")])
+            continue;
+        if (sscanf(line, "%4351s %4351s", first, second) != 2) {
+            fprintf(stderr, WHO ": %s:%u: not 'SITE1 SITE2'\n", caper->pairs_path, number);
+            fclose(file);
+            return RF_EXIT_USAGE;
+        }
+        add_pair(caper, first, second);
+    }
+    free(line);
+    fclose(file);
+    return 0;
+}
+
+static int pairs_of_store(struct caper *caper)
+{
+    char error[512];
+    enum rf_store_answer answer;
+    json_t *rows, *row;
+    size_t i;
+    char *place = rf_store_place(caper->where);
+    caper->store = rf_store_open(place, 5, &answer, error);
+    free(place);
+    if (!caper->store) {
+        fprintf(stderr, WHO ": %s\n", error);
+        return RF_EXIT_USAGE;
+    }
+    if (rf_store_ask(caper->store, "SELECT first, second FROM pairs ORDER BY id", 0, NULL, &rows) != RF_STORE_DONE) {
+        fprintf(stderr, WHO ": %s\n", rf_store_error(caper->store));
+        return RF_EXIT_USAGE;
+    }
+    json_array_foreach(rows, i, row)
+        add_pair(caper, json_string_value(json_array_get(row, 0)), json_string_value(json_array_get(row, 1)));
+    json_decref(rows);
+    return 0;
+}
+
+/* ---- sites ---- */
+
+static int read_state(struct caper *caper)
+{
+    char *line = NULL, name[512], place[4352];
+    size_t capacity = 0;
+    FILE *file = fopen(caper->state, "re");
+    if (!file)
+        return errno == ENOENT ? 0 : failed(caper->state);
+    for (size_t i = 0; i < caper->site_count; i++) {
+        free(caper->sites[i].name);
+        free(caper->sites[i].place);
+    }
+    caper->site_count = 0;
+    while (getline(&line, &capacity, file) > 0) {
+        place[0] = 0;
+        if ((line[0] != '-' && line[0] != '+') || sscanf(line + 1, " %511s %4351[^\n]", name, place) < 1)
+            continue;
+        caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
+        caper->sites[caper->site_count++] = (struct site){ copy(name), copy(place), line[0] == '+' };
+    }
+    free(line);
+    fclose(file);
+    return 0;
+}
+
+static int by_site(const void *a, const void *b)
+{
+    return strcmp(((const struct site *)a)->name, ((const struct site *)b)->name);
+}
+
+/* All sites of the program that a pair names, and that the file does not have yet. */
+static int add_sites(struct caper *caper, const struct rf_site_list *list)
+{
+    char name[512], place[4352];
+    int fd = open(caper->state, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0)
+        return failed(caper->state);
+    int status = read_state(caper);
+    qsort(caper->sites, caper->site_count, sizeof *caper->sites, by_site);
+    FILE *file = fdopen(fd, "a");
+    rf_check_memory(file, 1);
+    /* Names repeat: most sites are in many pairs. */
+    size_t known = caper->site_count;
+    const char *last[2] = { "", "" };
+    for (size_t i = 0; !status && i < 2 * caper->pair_count; i++) {
+        const char *wanted = i % 2 ? caper->pairs[i / 2].second : caper->pairs[i / 2].first;
+        if (strcmp(wanted, last[i % 2]) == 0)
+            continue;
+        last[i % 2] = wanted;
+        size_t count = rf_site_list_find(list, wanted, NULL, 0);
+        const struct rf_site **found = rf_zeroed(count, sizeof *found);
+        rf_site_list_find(list, wanted, found, count);
+        for (size_t j = 0; j < count; j++) {
+            struct site key = { .name = name };
+            rf_site_name(found[j], name, sizeof name);
+            rf_site_place(found[j], place, sizeof place);
+            if (bsearch(&key, caper->sites, known, sizeof key, by_site))
+                continue;
+            bool there = false;
+            for (size_t k = known; k < caper->site_count && !there; k++)
+                there = strcmp(caper->sites[k].name, name) == 0;
+            if (there)
+                continue;
+            /* A jump to a hook does not say where it comes from: such a site is taken as escaped. */
+            fprintf(file, "%c %s %s\n", found[j]->jump ? '+' : '-', name, place);
+            caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
+            caper->sites[caper->site_count++] = (struct site){ copy(name), copy(place), found[j]->jump };
+        }
+        free(found);
+    }
+    if (fflush(file) != 0 || fsync(fd) != 0)
+        status = failed(caper->state);
+    fclose(file);
+    return status;
+}
+
+/* ---- what may race ---- */
+
+/* Does a name of a pair mean this site? As sites/list.h has it: by the site's own name, or by the end of its file's path. */
+static bool means(const char *name, const struct site *site)
+{
+    size_t length = strlen(name), end = strlen(site->place);
+    if (strcmp(name, site->name) == 0)
+        return true;
+    for (size_t cut = end; cut >= length && cut > 0; cut--)
+        if ((cut == end || site->place[cut] == ':') && memcmp(site->place + cut - length, name, length) == 0 &&
+            (cut == length || site->place[cut - length - 1] == '/'))
+            return true;
+    return false;
+}
+
+struct name_state {
+    const char *name;
+    bool escaped;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct name_state *)a)->name, ((const struct name_state *)b)->name);
+}
+
+/* Each name is looked up once. One that no site of the program has stands for accesses by functions of libc, which have no hook: it
+ * counts as escaped (doc/caper.md), once the sites are known at all. */
+static size_t find_dynamic(struct caper *caper)
+{
+    size_t count = 0, kept = 0, dynamic = 0;
+    struct name_state *names = rf_zeroed(2 * caper->pair_count, sizeof *names);
+    for (size_t i = 0; i < caper->pair_count; i++) {
+        names[count++].name = caper->pairs[i].first;
+        names[count++].name = caper->pairs[i].second;
+    }
+    if (count)
+        qsort(names, count, sizeof *names, by_name);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || strcmp(names[i].name, names[kept - 1].name) != 0)
+            names[kept++] = names[i];
+    for (size_t i = 0; i < kept && caper->site_count; i++) {
+        bool there = false;
+        for (size_t j = 0; j < caper->site_count && !names[i].escaped; j++)
+            if ((caper->sites[j].escaped || !there) && means(names[i].name, &caper->sites[j])) {
+                there = true;
+                names[i].escaped = caper->sites[j].escaped;
+            }
+        names[i].escaped |= !there;
+    }
+    for (size_t i = 0; i < caper->pair_count; i++) {
+        struct name_state first = { caper->pairs[i].first, false }, second = { caper->pairs[i].second, false };
+        caper->pairs[i].dynamic = ((struct name_state *)bsearch(&first, names, kept, sizeof *names, by_name))->escaped &&
+                                  ((struct name_state *)bsearch(&second, names, kept, sizeof *names, by_name))->escaped;
+        dynamic += caper->pairs[i].dynamic;
+    }
+    free(names);
+    return dynamic;
+}
+
+/* In portions, each of them one result. */
+static int tell_store(struct caper *caper)
+{
+    json_t *results = json_array();
+    int status = 0;
+    for (size_t i = 0; i <= caper->pair_count && !status; i++) {
+        if (i < caper->pair_count && caper->pairs[i].dynamic)
+            json_array_append_new(results,
+                                  json_pack("{s:s, s:s, s:s, s:s, s:s}", "redflag", "pair", "first", caper->pairs[i].first,
+                                            "second", caper->pairs[i].second, "origin", "caper", "stage", "dynamic"));
+        if (!json_array_size(results) || (i < caper->pair_count && json_array_size(results) < 1000))
+            continue;
+        if (rf_store_apply(caper->store, results) != RF_STORE_DONE) {
+            char error[512], *spool = rf_spool_place();
+            size_t at;
+            json_t *one;
+            json_array_foreach(results, at, one)
+            {
+                char *line = json_dumps(one, JSON_COMPACT);
+                if (!line || !rf_spool_add(spool, line, error)) {
+                    fprintf(stderr, WHO ": the store is out of reach, and %s; %s has the sites\n", error, caper->state);
+                    status = RF_EXIT_USAGE;
+                }
+                free(line);
+            }
+            free(spool);
+        }
+        json_array_clear(results);
+    }
+    json_decref(results);
+    return status;
+}
+
+/* ---- the program ---- */
+
+static volatile sig_atomic_t child_number;
+
+static void pass_on(int number)
+{
+    if (child_number > 0)
+        kill(child_number, number);
+}
+
+static int run(const struct caper *caper)
+{
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        size_t count = 0;
+        char **words = rf_zeroed(16, sizeof *words);
+        words[count++] = "run";
+        words[count++] = "--escape";
+        words[count++] = "--exitcode=0";
+        words[count++] = "--";
+        for (char **word = caper->program; *word; word++) {
+            words = rf_resize(words, (count + 2) * sizeof *words);
+            words[count++] = *word;
+            words[count] = NULL;
+        }
+        setenv(RF_CAPER_VARIABLE, caper->state, 1);
+        _exit(rf_cli_run((int)count, words));
+    }
+    if (child < 0) {
+        fprintf(stderr, WHO ": cannot start a process: %s\n", strerror(errno));
+        return RF_EXIT_USAGE;
+    }
+    child_number = child;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    signal(SIGTERM, pass_on);
+    signal(SIGHUP, pass_on);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int look(struct caper *caper)
+{
+    struct rf_site_list list = { .modules = NULL };
+    char path[PATH_MAX];
+    if (!rf_program_find(caper->program[0], path, sizeof path)) {
+        failed(caper->program[0]);
+        return 127;
+    }
+    if (!rf_program_sites(&list, path, true, WHO))
+        return RF_EXIT_USAGE;
+    int status = add_sites(caper, &list);
+    rf_site_list_free(&list);
+    if (status)
+        return status;
+    size_t before = find_dynamic(caper);
+    int code = run(caper);
+    if (read_state(caper) != 0)
+        return code;
+    size_t after = find_dynamic(caper);
+    if (caper->store)
+        tell_store(caper);
+    if (!caper->quiet)
+        fprintf(stderr, WHO ": %zu of %zu pairs may race in what was run, %zu of them new\n", after, caper->pair_count,
+                after - before);
+    return code;
+}
+
+int rf_cli_caper(int argc, char **argv)
+{
+    struct caper caper = { NULL };
+    bool store = false;
+    for (int option; (option = getopt_long(argc, argv, "+qh", long_options, NULL)) != -1;) {
+        switch (option) {
+        case PAIRS:
+            caper.pairs_path = optarg;
+            break;
+        case STORE:
+            caper.where = *optarg ? optarg : NULL;
+            store = true;
+            break;
+        case STATE:
+            caper.state = realpath(optarg, NULL) ? realpath(optarg, NULL) : copy(optarg);
+            break;
+        case SHOW:
+            caper.show = true;
+            break;
+        case 'q':
+            caper.quiet = true;
+            break;
+        case 'h':
+            puts(usage);
+            return RF_EXIT_OK;
+        default:
+            return RF_EXIT_USAGE;
+        }
+    }
+    caper.program = argv + optind;
+    if (store == (caper.pairs_path != NULL) || (store && !caper.state)) {
+        fputs(WHO ": either --pairs FILE, or --store WHERE and --state FILE; try '" WHO " --help'\n", stderr);
+        return RF_EXIT_USAGE;
+    }
+    if (optind == argc && !caper.show) {
+        fputs(WHO ": no program; try '" WHO " --help'\n", stderr);
+        return RF_EXIT_USAGE;
+    }
+    if (!caper.state) {
+        char *absolute = realpath(caper.pairs_path, NULL);
+        if (asprintf(&caper.state, "%s.sites", absolute ? absolute : caper.pairs_path) < 0)
+            rf_check_memory(NULL, 64);
+        free(absolute);
+    }
+    int status = store ? pairs_of_store(&caper) : read_pairs(&caper);
+    if (status)
+        return status;
+    if (!caper.show)
+        return look(&caper);
+    status = read_state(&caper);
+    find_dynamic(&caper);
+    for (size_t i = 0; !status && i < caper.pair_count; i++)
+        if (caper.pairs[i].dynamic)
+            printf("%s %s\n", caper.pairs[i].first, caper.pairs[i].second);
+    return status;
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Caper: of the static pairs, those whose sites access escaped memory; never less than what races in the run; kept when the program is
+# killed; the hooks of escaped sites are gone in the next run. PROGRAMS="heap-*" for some of tests/programs, ALL=1 for all that race.
+set -eu
+redflag=${REDFLAG:?}
+top=$(cd "$(dirname "$0")/../.." && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+unset REDFLAG_OPTIONS TSAN_OPTIONS REDFLAG_CC REDFLAG_STORE
+export REDFLAG_SPOOL="$dir/spool"
+fail() {
+    echo "caper.sh: $*" >&2
+    exit 1
+}
+cd "$dir"
+
+# -- what escapes, and when -------------------------------------------------------------------------------------------------------------------
+cat >app.c <<'C'
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+struct box { long value; struct box *next; };
+struct box *published;
+static int later;
+static void *work(void *unused)
+{
+    struct box *mine = malloc(sizeof *mine), *inner = malloc(sizeof *inner);
+    mine->value = 1; /* private */
+    inner->value = 2; /* inner */
+    mine->next = inner; /* link */
+    if (later)
+        inner->value = 3; /* path */
+    published = mine; /* publish */
+    mine->value = 4; /* shared */
+    inner->value = 5; /* reached */
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[2];
+    (void)argv;
+    later = argc > 1;
+    pthread_create(&t[0], 0, work, 0);
+    pthread_create(&t[1], 0, work, 0);
+    pthread_join(t[0], 0);
+    pthread_join(t[1], 0);
+    if (argc > 2)
+        kill(getpid(), SIGKILL);
+    return 5;
+}
+C
+"$redflag" cc --bitcode -g -O0 -pthread app.c -o app
+"$redflag" static app.bc >pairs.txt
+line() { grep -n "/\* $1 \*/" app.c | cut -d: -f1; }
+run() { # WANTED-STATUS ARGUMENT...
+    local want=$1 status=0
+    shift
+    "$redflag" caper --pairs pairs.txt "$@" >out 2>err || status=$?
+    [ "$status" -eq "$want" ] || fail "exit $status instead of $want: $(cat err)"
+}
+has() { "$redflag" caper --pairs pairs.txt --show | grep -qE "app\.c:$(line "$1") [^ ]*app\.c:$(line "$2")\$|app\.c:$(line "$2") [^ ]*app\.c:$(line "$1")\$"; }
+run 5 -- ./app
+grep -qE '^redflag caper: [0-9]+ of [0-9]+ pairs may race in what was run, [1-9][0-9]* of them new$' err || fail "$(cat err)"
+has shared shared || fail "a write of a published block"
+has reached reached || fail "a write of what a published block points to"
+has publish publish || fail "a write of a global variable"
+has private private && fail "a block that nobody else can reach"
+has inner inner && fail "a block that nobody else can reach yet"
+grep -q "^- .*app.c:$(line private):" pairs.txt.sites || fail "$(cat pairs.txt.sites)"
+[ "$("$redflag" caper --pairs pairs.txt --show | wc -l)" -lt "$(wc -l <pairs.txt)" ] || fail "no pair was ruled out"
+# The next run finds nothing new; what another path does is added; nothing is ever taken back, and a killed program's sites are kept.
+run 5 -- ./app
+grep -q ', 0 of them new$' err || fail "$(cat err)"
+"$redflag" caper --pairs pairs.txt --show >before
+run 137 -- ./app x y
+"$redflag" caper --pairs pairs.txt --show >after
+[ -z "$(comm -23 before after)" ] || fail "a pair was lost"
+# In a state of its own, a killed first run has said all that it saw.
+run 137 --state killed.sites -- ./app x y
+grep -q "^+ .*app.c:$(line shared):" killed.sites || fail "the kill lost a site: $(cat killed.sites)"
+
+# -- the store -----------------------------------------------------------------------------------------------------------------------------------
+"$redflag" store -s s.db import pairs.txt
+status=0
+"$redflag" caper --store s.db --state s.sites -q -- ./app || status=$?
+[ "$status" -eq 5 ] || fail "--store: exit $status"
+[ "$("$redflag" store -s s.db pairs | grep -c ', dynamic, ')" -eq "$(wc -l <before)" ] || fail "$("$redflag" store -s s.db pairs)"
+
+# -- sound: what races in a recorded run has its pair ------------------------------------------------------------------------------------------
+share="heap-race global-race stack-* mutex-two-locks atomics-relaxed-* threads-* struct-* bytes-*"
+[ -z "${ALL:-}" ] || share="*"
+said() { sed -n -e '/^\/\//!q' -e "s|^// $2: *||p" "$1"; }
+set -f
+# shellcheck disable=SC2086
+files=$(cd "$top/tests/programs" && for pattern in ${PROGRAMS:-$share}; do compgen -G "$pattern.c" || true; done | sort -u)
+set +f
+good=0 bad=0
+for file in $files; do
+    source=$top/tests/programs/$file name=${file%.c}
+    [ "$(said "$source" expect)" = race ] || continue
+    [ -z "$(said "$source" part-of)$(said "$source" library)$(said "$source" libs)" ] || continue
+    case $name in fd-* | fork-* | exit-* | many-*) continue ;; esac # no memory; other processes; after the end; long
+    case "$(said "$source" kind)" in "" | "data race"*) ;; *) continue ;; esac
+    flags=$(said "$source" flags | tr '\n' ' ')
+    case $flags in *openmp*) continue ;; esac
+    # shellcheck disable=SC2086
+    "$redflag" cc --bitcode -g -O1 -pthread -I "$top" $flags -o "$name" "$source" 2>log || { [ -n "${ALL:-}" ] && continue; fail "$file: $(cat log)"; }
+    "$redflag" static "$name.bc" >"$name.pairs"
+    timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || true
+    "$redflag" caper --pairs "$name.pairs" --show | sed 's|[^ ]*/||g' | awk '{ print $1, $2; print $2, $1 }' | sort -u >dynamic
+    timeout 100 "$redflag" record -q -o trace.rft -- "./$name" >log 2>&1 </dev/null || true
+    "$redflag" analyze -d generic trace.rft >races 2>&1 || true
+    awk '/^    first /{ first = $8 } /^    second /{ print first, $8 }' races |
+        grep -xE "(${name//-/\\-}\\.c|order\\.h):[0-9]+ (${name//-/\\-}\\.c|order\\.h):[0-9]+" | sort -u >wanted || true
+    missing=$(comm -13 dynamic wanted | head -n 3)
+    [ -z "$missing" ] || { echo "caper.sh: $name: a race without a pair: $missing" >&2 && bad=1; }
+    good=$((good + $(wc -l <wanted)))
+done
+[ "$bad" -eq 0 ] || exit 1
+[ "$good" -gt 5 ] || fail "only $good races were compared"
+
+# -- bad usage --------------------------------------------------------------------------------------------------------------------------------------
+echo one >one.txt
+for bad in "" "--pairs pairs.txt" "--pairs none.txt ./app" "--pairs one.txt ./app" "--store s.db ./app" "--pairs pairs.txt --state /none/x ./app" \
+    "--pairs pairs.txt --store s.db ./app"; do
+    status=0
+    # shellcheck disable=SC2086
+    "$redflag" caper $bad >out 2>err || status=$?
+    [ "$status" -eq 2 ] || fail "'$bad': exit $status"
+    [ "$(wc -l <err)" -eq 1 ] || fail "'$bad': $(cat err)"
+done
+echo "caper.sh: $good races have their pair"
