@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "guest/access.h"
+#include "guest/caper.h"
 #include "guest/depot.h"
 #include "guest/escape.h"
 #include "guest/heap_cache.h"
@@ -77,7 +78,7 @@ static inline size_t written_of(size_t usable)
 /* A block is the thread's. One that nobody else can reach needs no history (guest/escape.h). Returns the note of its allocation. */
 static inline uint32_t tell_fresh(struct rf_self *self, uintptr_t block, size_t usable, size_t written, uintptr_t pc)
 {
-    if (__builtin_expect(rf_escape_leaves == NULL, 1) || self->busy || rf_tap)
+    if (__builtin_expect(rf_escape_leaves == NULL, 1) || self->busy || (rf_tap && !rf_caper_on))
         return rf_range_fresh(block, usable, written, pc);
     rf_range_clear(block, usable);
     rf_escape_fresh(self, block, usable);

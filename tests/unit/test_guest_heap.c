@@ -82,6 +82,7 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
 
 uint16_t **rf_escape_leaves;
 const struct rf_tap *rf_tap;
+bool rf_caper_on;
 
 void rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
 {
