@@ -13,7 +13,7 @@ fail() {
 }
 
 mkdir src include tmp
-export TMPDIR=$dir/tmp
+export TMPDIR="$dir/tmp"
 cat >include/inside.h <<'END'
 extern int shared;
 static inline void add(int n)
