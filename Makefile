@@ -125,6 +125,15 @@ $(filter $(GO_DIR)/other_%,$(GO_FILES)): $(GO_DIR)/other_%.c: go/detectors.def g
 	$(Q)$(if $(filter $*:%,$(GO_OTHERS)),printf '%s\n' 'extern const struct rf_online *const rf_go_other;' \
 		'const struct rf_online *const rf_go_other = &rf_online_$*;' >>$@)
 
+$(B)/obj/guest/chase-names.S: guest/chase/names $(RT) $(CHASE_OBJS)
+	$(Q)guest/chase/names $(RT) "$$($(CC) -print-file-name=libc.so.6)" $(CHASE_OBJS) >$@
+
+$(CHASE): $(CHASE_OBJS) $(B)/obj/guest/chase-names.S
+	@mkdir -p $(@D)/chase
+	$(if $(V),,@echo "  link  $@")
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,defs -o $@ $^ -ldl -lpthread
+	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/chase/$$name; done
+
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.
 $(LIB): $(LIB_OBJS)
 	@rm -f $@

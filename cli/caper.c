@@ -384,7 +384,7 @@ static int look(struct caper *caper)
 
 int rf_cli_caper(int argc, char **argv)
 {
-    struct caper caper = { NULL };
+    struct caper caper = { .pairs_path = NULL };
     bool store = false;
     for (int option; (option = getopt_long(argc, argv, "+qh", long_options, NULL)) != -1;) {
         switch (option) {
