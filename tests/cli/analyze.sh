@@ -36,7 +36,7 @@ expect 66 'goldilocks: 1 race' analyze -d all "$root/examples/bank.std"
 # what a variable costs: a cell, and nothing else where one thread reads at a time; threads and locks are not its metadata
 "$redflag" trace generate --length 200000 --variables 20000 --sharing 0 -o size.rft
 for jobs in 1 2; do
-    expect 0 '"bytes_per_variable": 16.000' analyze -d fasttrack -f json -j $jobs size.rft
+    expect 0 '"bytes_per_variable": 15.000' analyze -d fasttrack -f json -j $jobs size.rft
     expect 0 '"bytes_per_variable": 24.000' analyze -d eraser -f json -j $jobs size.rft
 done
 

@@ -623,7 +623,8 @@ static void assert_aborts(void (*f)(void), const char *expected)
     int status;
     waitpid(child, &status, 0);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    assert_true(length > 0 && strstr(line, expected) && strchr(line, '\n') == line + length - 1);
+    if (length <= 0 || !strstr(line, expected) || strchr(line, '\n') != line + length - 1)
+        fail_msg("'%s' instead of '%s'", line, expected);
 }
 
 static void free_twice(void)
