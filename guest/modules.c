@@ -105,9 +105,7 @@ static int each_module(int (*visit)(struct dl_phdr_info *, size_t, void *), void
     return iterate(visit, argument);
 }
 
-/* The loader's lock, under which it shows its list, is not held for long. It is safe to use what it showed afterwards: either there is
- * no other thread that could unload it, or we are in a constructor, which keeps others from loading and unloading. */
-void rf_modules_look(void)
+static void take(void)
 {
     uint32_t here = (uint32_t)RF_SYSCALL(SYS_getpid, 0);
     for (uint32_t holder = 0; !__atomic_compare_exchange_n(&lock, &holder, here, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);)
@@ -115,12 +113,37 @@ void rf_modules_look(void)
             rf_yield();
             holder = 0;
         }
+}
+
+static void give(void)
+{
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The loader's lock, under which it shows its list, is not held for long. It is safe to use what it showed afterwards: either there is
+ * no other thread that could unload it, or we are in a constructor, which keeps others from loading and unloading. */
+void rf_modules_look(void)
+{
+    take();
     unsigned first = known_count;
     each_module(gather, &first);
     for (; first < known_count; first++)
         known[first].left = !rf_module_change(&known[first].image, known[first].name);
     rf_patch_end();
-    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    give();
+}
+
+bool rf_modules_has(uintptr_t address, struct rf_image *image, const char **name)
+{
+    bool found = false;
+    take();
+    for (unsigned i = 0; i < known_count && !found; i++)
+        if ((found = rf_image_has(&known[i].image, address, 1))) {
+            *image = known[i].image;
+            *name = known[i].name;
+        }
+    give();
+    return found;
 }
 
 bool rf_modules_are_new(void)

@@ -16,6 +16,8 @@
 /* Looks at those that are new. Only where nobody runs their code: invariant 2. */
 void rf_modules_look(void);
 bool rf_modules_are_new(void); /* was any loaded since? */
+/* Of those that were looked at, the one that has this address, and the loader's name of it. */
+bool rf_modules_has(uintptr_t address, struct rf_image *image, const char **name);
 
 /* What is done with each, one at a time: by guest/near.c, or whatever takes its place in another library of ours. `name` is the
  * loader's, "" for the program. False if the module was left as it is, or some of it. */

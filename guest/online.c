@@ -18,6 +18,7 @@
 #include "guest/moments.h"
 #include "guest/ompt.h"
 #include "guest/online_filter.h"
+#include "guest/online_pairs.h"
 #include "guest/options.h"
 #include "guest/pair.h"
 #include "guest/refusal.h"
@@ -44,7 +45,8 @@ static const struct rf_online *const all[] = {
 
 struct listener {
     struct rf_filter filter;
-    struct literace sampler; /* and what it needs of an engine */
+    struct rf_repeats *repeats; /* of a detector that finds pairs of sites; NULL: another one */
+    struct literace sampler;    /* and what it needs of an engine */
     struct rf_engine engine;
     uint32_t accesses;             /* in sampling periods that are measured in time: from time to time it is looked at */
     uint32_t index, companions[3]; /* + 1; 0: none yet. companions[RF_TAP_SELF] is not used */
@@ -94,6 +96,7 @@ static struct listener *listener_new(struct rf_self *self)
     struct listener *me = rf_take(sizeof *me);
     me->filter.stamp = 1 << 16;
     me->engine = (struct rf_engine){ .memory = &self->memory, .options = &settings };
+    me->repeats = detector->pairs ? rf_take(sizeof *me->repeats) : NULL;
     literace_init(&me->sampler, &me->engine);
     me->sampler.random += self->number * UINT64_C(0x9e3779b97f4a7c15);
     rf_spin_lock(&lock);
@@ -109,7 +112,10 @@ static inline struct listener *listener_of(struct rf_self *self)
 
 static void end(struct rf_self *self)
 {
-    rf_give(self->online, self->online ? sizeof(struct listener) : 0);
+    struct listener *me = self->online;
+    if (me && me->repeats)
+        rf_give(me->repeats, sizeof *me->repeats);
+    rf_give(me, me ? sizeof *me : 0);
     self->online = NULL;
     self->races = 0;
 }
@@ -131,22 +137,27 @@ static void found(struct rf_self *self, struct listener *me, const struct rf_onl
 {
     race->note = access->note;
     race->flags = access->flags;
-    if (self->races < RF_PENDING)
+    if (detector->pairs)
+        rf_pairs_keep(race, self->number);
+    else if (self->races < RF_PENDING)
         me->races[self->races++] = *race;
 }
 
-/* True: it is to be refused. */
-static bool tell(struct rf_self *self, const struct rf_online_race *race, struct rf_report_side sides[2])
+/* By `number`. True: it is to be refused. */
+static bool tell(struct rf_self *self, const struct rf_online_race *race, uint32_t number, struct rf_report_side sides[2])
 {
     rf_busy_begin(self);
     rf_spin_lock(&lock);
-    uint32_t thread = race->first.thread < known.count ? known.numbers[race->first.thread] : self->number;
+    uint32_t thread = race->first.thread < known.count ? known.numbers[race->first.thread] : number;
     rf_spin_unlock(&lock);
     rf_busy_end(self);
     uint32_t note = race->first.known ? race->first.note : 0;
     size_t size = note ? rf_note_size(note) : 0;
-    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, race->first.predictive };
-    struct rf_report_side first = { race->addr, size < race->size ? size : race->size, note, thread, true, false };
+    struct rf_report_side second = { .addr = race->addr, .size = race->size, .note = race->note, .thread = number };
+    struct rf_report_side first = { .addr = race->addr, .size = race->size, .note = note, .thread = thread, .previous = true };
+    first.size = size < race->size ? size : race->size;
+    second.predicted = race->first.predictive;
+    second.past = detector->pairs;
     if (rf_benign(race->addr, race->size) || rf_ompt_internal(second.note) || (note && rf_ompt_internal(note)))
         return false;
     if (rf_refuses && !second.predicted) {
@@ -192,7 +203,7 @@ void rf_online_tell(struct rf_self *self)
     bool refuse = false;
     self->inside++; /* locks are taken: no handler of the program may come in between */
     for (uint32_t i = 0; i < count && !refuse; i++)
-        refuse = tell(self, &races[i], sides);
+        refuse = tell(self, &races[i], self->number, sides);
     self->inside--;
     if (self->pending_signals) /* one came meanwhile */
         rf_signals_deliver();
@@ -257,7 +268,7 @@ static bool is_refused(struct rf_self *self, struct listener *me, uintptr_t addr
     struct rf_online_access access = { .thread = me->index, .flags = flags };
     struct rf_online_race race;
     bool filtered = detector->repeats, races = false;
-    if (self->late || flags & RF_A_ATOMIC)
+    if (self->late || flags & RF_A_ATOMIC || detector->pairs) /* pairs are no races */
         return false;
     rf_spin_lock(&lock);
     for (uintptr_t at = addr, length; at < addr + size && !races; at += length) {
@@ -280,6 +291,18 @@ static bool is_refused(struct rf_self *self, struct listener *me, uintptr_t addr
     return true;
 }
 
+/* Under the lock. One that finds pairs is asked until it finds no more. */
+static void do_access(struct rf_self *self, struct listener *me, const struct rf_online_access *access, uintptr_t addr,
+                      unsigned size)
+{
+    struct rf_online_race race;
+    while (detector->access(access, addr, size, &race)) {
+        found(self, me, access, &race);
+        if (!detector->pairs)
+            break;
+    }
+}
+
 static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     uint32_t site = detector->wants_site ? rf_pair_class(pc) : 0;
@@ -293,8 +316,8 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
     struct rf_filter *filter = filter_of(me);
     if (__builtin_expect(rf_refuses, 0) && is_refused(self, me, addr, size, flags, pc))
         return;
+    uintptr_t place = detector->pairs ? rf_tap_site(self, pc) : 0;
     struct rf_online_access access = { .thread = me->index, .site = site, .flags = flags };
-    struct rf_online_race race;
     bool filtered = detector->repeats && !(flags & RF_A_ATOMIC), write = flags & RF_A_WRITE, locked = false;
     unsigned turns = 0;
     for (uintptr_t end_of = addr + size, length; addr < end_of; addr += length) {
@@ -304,6 +327,9 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
         unsigned mask = mask_of(addr, length);
         if (filtered && rf_filter_has(filter, addr, mask, write))
             continue;
+        if (me->repeats && !(flags & RF_A_ATOMIC) &&
+            rf_repeats_known(me->repeats, addr, length, write, place, filter->changes))
+            continue;
         if (!access.note)
             access.note = rf_moment_note_here(self, pc, flags, size);
         if (!locked) {
@@ -311,9 +337,10 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
             locked = true;
             if (detector->gated && by_time)
                 turn(me, write ? RF_WRITE : RF_READ);
+            if (detector->pairs && !access.site)
+                access.site = rf_pairs_site(place);
         }
-        if (detector->access(&access, addr, (unsigned)length, &race))
-            found(self, me, &access, &race);
+        do_access(self, me, &access, addr, (unsigned)length);
         if (filtered)
             rf_filter_add(filter, addr, mask, write);
         if (++turns % AT_ONCE == 0) {
@@ -336,6 +363,19 @@ static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
             return;
     }
     rf_access(addr, what >> 56, (what >> 48 & 0xff) == RF_WRITE + 1 ? RF_A_WRITE : 0, pc);
+}
+
+static void hook_of_pairs(uintptr_t addr, uintptr_t pc, uint64_t what)
+{
+    struct rf_self *self = rf_hot.self;
+    bool write = (what >> 48 & 0xff) == RF_WRITE + 1;
+    size_t size = what >> 56;
+    if (__builtin_expect(self && self->online && !self->in_txn, 1) && addr % RF_GRANULE + size <= RF_GRANULE) {
+        struct listener *me = self->online;
+        if (rf_repeats_has(me->repeats, addr, size, write, pc, __atomic_load_n(&changes, __ATOMIC_RELAXED)))
+            return;
+    }
+    rf_access(addr, size, write ? RF_A_WRITE : 0, pc);
 }
 
 /* ---- synchronisation ---- */
@@ -405,7 +445,6 @@ static unsigned next_run(unsigned *mask, unsigned *first)
 static void hear_commit(struct rf_self *self, const struct rf_commit_part *parts, uint32_t count)
 {
     struct listener *me = listener_of(self);
-    struct rf_online_race race;
     size_t bytes = (1 + 8 * (size_t)count) * sizeof(struct rf_event); /* a part has no more than eight accesses */
     struct rf_event *event = rf_pages(bytes);
     unsigned first, length;
@@ -425,9 +464,11 @@ static void hear_commit(struct rf_self *self, const struct rf_commit_part *parts
             struct rf_online_access access = { .thread = me->index,
                                                .note = write ? parts[i].write_note : parts[i].read_note,
                                                .flags = write ? RF_A_WRITE : 0 };
+            uintptr_t place;
+            if (detector->pairs && access.note && rf_note_stack(access.note, &place, 1))
+                access.site = rf_pairs_site(place);
             for (unsigned mask = write ? parts[i].written : parts[i].read; (length = next_run(&mask, &first));)
-                if (detector->access(&access, parts[i].granule + first, length, &race))
-                    found(self, me, &access, &race);
+                do_access(self, me, &access, parts[i].granule + first, length);
         }
     detector->commit(event, false);
     rf_spin_unlock(&lock);
@@ -435,6 +476,11 @@ static void hear_commit(struct rf_self *self, const struct rf_commit_part *parts
 }
 
 /* ---- memory ---- */
+
+static void hear_unseen(void)
+{
+    __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+}
 
 static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
 {
@@ -451,12 +497,19 @@ static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, siz
     if (op == RF_FREE)
         access.note = rf_moment_note_here(self, pc, flags, size);
     rf_spin_lock(&lock);
+    if (detector->pairs) {
+        access.site = rf_pairs_site(rf_tap_site(self, pc));
+        hear_unseen(); /* guest/online_pairs.h, 3 */
+    }
     for (uintptr_t at = addr, length; at < addr + size; at += length) {
         length = RF_PAGE - at % RF_PAGE;
         if (length > addr + size - at)
             length = addr + size - at;
-        if (detector->memory(&access, op, at, (unsigned)length, &race))
+        while (detector->memory(&access, op, at, (unsigned)length, &race)) {
             found(self, me, &access, &race);
+            if (!detector->pairs)
+                break;
+        }
         if (++turns % AT_ONCE == 0) {
             rf_spin_unlock(&lock);
             rf_spin_lock(&lock);
@@ -465,11 +518,6 @@ static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, siz
     rf_spin_unlock(&lock);
     if (op == RF_FREE)
         hear_access(self, addr, size < AGAIN ? size : AGAIN, flags, pc);
-}
-
-static void hear_unseen(void)
-{
-    __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
 }
 
 /* In one step for all, since it is under the lock. */
@@ -496,6 +544,7 @@ static void hear_fork_child(void)
         return;
     struct listener *me = listener_of(self);
     uint64_t key = rf_tap_new_key();
+    rf_pairs_drop();
     for (uint32_t i = 0; i < known.count; i++)
         if (i != me->index)
             detector->sync(i, RF_SIGNAL, key);
@@ -631,9 +680,38 @@ void rf_online_begin(char **environment)
     settings.certainty = true;
     detector->begin(&settings);
     listening.conditions = detector->conditions;
+    if (detector->pairs) {
+        listening.hook = hook_of_pairs;
+        rf_options.suppress_equal_addresses = false; /* one address may show many pairs */
+    }
     if (detector->gated && !rf_options.stats) /* to count operations all of them must be seen */
         listening.hooks = RF_HOOKS_GATED;
     rf_tap = &listening;
+}
+
+/* guest/online_pairs.h, 2. There may still be other threads. */
+void rf_online_finish(struct rf_self *self)
+{
+    struct rf_online_race race;
+    struct rf_report_side sides[2];
+    uint32_t at = 0, number;
+    if (!detector || !detector->pairs || !self)
+        return;
+    if (rf_options.pairs[0]) {
+        if (!rf_pairs_write(rf_options.pairs))
+            rf_say("%s: the pairs cannot be written", rf_options.pairs);
+        return;
+    }
+    for (;;) {
+        bool mine = rf_busy_enter(self);
+        rf_spin_lock(&lock);
+        bool more = rf_pairs_next(&at, &race, &number);
+        rf_spin_unlock(&lock);
+        rf_busy_leave(self, mine);
+        if (!more)
+            return;
+        tell(self, &race, number, sides);
+    }
 }
 
 static void say_statistic(void *context, const char *name, uint64_t value)

@@ -30,7 +30,7 @@ struct rf_online_race {
 /* One access as the engine sees it: inside one granule. */
 struct rf_online_access {
     uint32_t thread; /* its index */
-    uint32_t site;   /* its role in the pair (guest/pair.h); 0 if the detector does not ask */
+    uint32_t site;   /* its role in the pair (guest/pair.h), or its number (guest/online_pairs.h); 0 if the detector does not ask */
     uint32_t note;
     unsigned flags; /* guest/access.h */
 };
@@ -41,6 +41,7 @@ struct rf_online {
     bool repeats;    /* an access that its thread repeats may be left out: guest/online_filter.h */
     bool conditions; /* guest/tap.h */
     bool wants_site; /* it looks at one pair of sites: guest/pair.h */
+    bool pairs;      /* it finds pairs of sites, perhaps several with one access: guest/online_pairs.h */
     void (*begin)(const struct rf_options *options);
     /* true: it would race; nothing changes. */
     bool (*races)(const struct rf_online_access *access, uintptr_t addr, unsigned size, struct rf_online_race *race);
@@ -65,7 +66,8 @@ struct rf_online {
 void rf_online_begin(char **environment);
 /* What was found while something was held is told now. */
 void rf_online_tell(struct rf_self *self);
-/* At the end of the run, for --stats. */
+/* At the end of the run: pairs of sites are told; statistics, for --stats. */
+void rf_online_finish(struct rf_self *self);
 void rf_online_statistics(void);
 
 static inline void rf_online_flush(struct rf_self *self)

@@ -54,7 +54,7 @@ static const char *base_name(const char *path)
 }
 
 /* The module's own name in the form of guest/pair.h, 1. */
-static void module_id(const struct rf_image *image, const char *path, char id[512])
+void rf_pair_module_id(const struct rf_image *image, const char *path, char id[512])
 {
     static const char digits[] = "0123456789abcdef";
     for (unsigned i = 0; i < image->header_count; i++) {
@@ -132,7 +132,7 @@ static bool offsets_have(struct rf_pair_offsets *offsets, uint64_t offset)
 struct rf_pair_offsets rf_pair_offsets(const char *text, const struct rf_image *image, const char *name)
 {
     char id[512];
-    module_id(image, name, id);
+    rf_pair_module_id(image, name, id);
     return offsets_of(text, id);
 }
 
@@ -143,7 +143,7 @@ bool rf_pair_offsets_have(struct rf_pair_offsets *offsets, const struct rf_image
 
 void rf_pair_module(struct rf_pair_module *module, const struct rf_image *image, const char *name)
 {
-    module_id(image, name, module->id);
+    rf_pair_module_id(image, name, module->id);
     for (unsigned i = 0; i < 2; i++)
         module->offsets[i] = offsets_of(wanted[i], module->id);
 }

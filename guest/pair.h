@@ -26,6 +26,8 @@ struct rf_pair_module {
     char id[512];
     struct rf_pair_offsets offsets[2];
 };
+/* The module's own name in the form of 1; `path` is the loader's. */
+void rf_pair_module_id(const struct rf_image *image, const char *path, char id[512]);
 /* Those of a list in that form which are the module's. */
 struct rf_pair_offsets rf_pair_offsets(const char *text, const struct rf_image *image, const char *name);
 bool rf_pair_offsets_have(struct rf_pair_offsets *offsets, const struct rf_image *image, const struct rf_hook_call *call);

@@ -143,14 +143,6 @@ static __attribute__((noinline)) bool next_block(struct rf_self *self)
     return true;
 }
 
-/* The place in the program: an interceptor's own address says less than that of its caller. */
-static uintptr_t site_of(const struct rf_self *self, uintptr_t pc)
-{
-    extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
-    bool ours = pc - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start);
-    return ours && rf_hot.self == self && rf_hot.top > self->frames ? rf_hot.top[-1].pc : pc;
-}
-
 static inline bool room(struct rf_self *self, unsigned entries)
 {
     return __builtin_expect(self->tape && self->tape + 2 * entries <= self->tape_end, 1) || next_block(self);
@@ -176,7 +168,7 @@ static uint64_t mark(const struct rf_self *self)
 static void put_access(struct rf_self *self, uintptr_t addr, size_t size, enum rf_op op, uintptr_t pc)
 {
     uint64_t what = mark(self) | (uint64_t)(op + 1) << 48 | (addr & RF_REC_ADDRESS);
-    pc = site_of(self, pc);
+    pc = rf_tap_site(self, pc);
     if (__builtin_expect(size > 255, 0)) {
         if (room(self, 2))
             put_pair(self, what, pc, size, 0);
@@ -227,7 +219,7 @@ static void put_ticketed(struct rf_self *self, unsigned op, uint64_t size, unsig
     if (!room(self, 2))
         return;
     uint64_t ticket = __atomic_fetch_add(&recording->tickets, 1, __ATOMIC_SEQ_CST);
-    put_pair(self, mark(self) | (uint64_t)(op + 1) << 48 | size, ticket | (uint64_t)who << 60, key, site_of(self, pc));
+    put_pair(self, mark(self) | (uint64_t)(op + 1) << 48 | size, ticket | (uint64_t)who << 60, key, rf_tap_site(self, pc));
 }
 
 static void tell_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
@@ -252,7 +244,7 @@ static void tell_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t
     at[5] = 0;
     at[4] = RF_REC_MORE | to;
     self->tape = at + 6;
-    at[3] = site_of(self, pc);
+    at[3] = rf_tap_site(self, pc);
     at[2] = RF_REC_MORE | from;
     at[1] = ticket;
     __atomic_store_n(&at[0], mark(self) | (uint64_t)(RF_COPY + 1) << 48 | size, __ATOMIC_RELEASE);

@@ -406,11 +406,12 @@ void rf_report_race(const struct rf_report_side *now, const struct rf_report_sid
     if (before->note) /* a detector that goes by locks alone may not know the other side */
         add_access(&record, before);
     struct rf_block block;
-    if (before_flags & RF_A_FREE && rf_heap_block(now->addr, &block) && block.freed) { /* all of the block was freed */
+    if (!now->past && before_flags & RF_A_FREE && rf_heap_block(now->addr, &block) && block.freed) { /* all of the block was freed */
         accesses[1].addr = block.addr;
         accesses[1].size = block.size;
     }
-    find_location(self, &record, now->addr);
+    if (!now->past)
+        find_location(self, &record, now->addr);
     if (rf_report_show(&record)) {
         bool mine = lock_tables(self);
         add_key(&tables.addresses, address);

@@ -20,6 +20,7 @@ struct rf_report_side {
     uint32_t thread; /* its number */
     bool previous;
     bool predicted; /* of the later side: the two did not race in this execution as far as the detector knows; in another they may */
+    bool past;      /* of the later side: told long after. What is at the address now is not what was there */
 };
 
 /* Whether a race would be reported at all: some are not by options or annotations. */

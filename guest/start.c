@@ -183,6 +183,7 @@ static int finish(int status)
     if (rf_moments_lost)
         rf_say("%zu accesses were not looked at: histories named more than %u places at once", (size_t)rf_moments_lost,
                1u << RF_MOMENT_BITS);
+    rf_online_finish(self);
     rf_online_statistics();
     rf_unchecked_statistics();
     if (rf_options.stats)

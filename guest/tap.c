@@ -39,6 +39,13 @@ bool rf_tap_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t size
     return rf_tap->alone;
 }
 
+uintptr_t rf_tap_site(const struct rf_self *self, uintptr_t pc)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
+    bool ours = pc - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start);
+    return ours && rf_hot.self == self && rf_hot.top > self->frames ? rf_hot.top[-1].pc : pc;
+}
+
 /* ---- hooks ---- */
 
 static bool has(const char *text, const char *part)

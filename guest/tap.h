@@ -92,6 +92,9 @@ bool rf_tap_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t s
 /* Both listen from now on: guest/tap_both.c. */
 void rf_tap_both(const struct rf_tap *recorder, const struct rf_tap *detector);
 
+/* The place in the program: an interceptor's own address says less than that of its caller. */
+uintptr_t rf_tap_site(const struct rf_self *self, uintptr_t pc);
+
 /* A key that nobody has. */
 uint64_t rf_tap_new_key(void);
 uint64_t rf_tap_key(struct rf_object *object); /* the object's */

@@ -57,8 +57,8 @@ static enum told tell(struct rf_self *self, const struct rf_found *race, struct 
     size_t size = rf_note_size(note);
     if (size > RF_GRANULE && race->mask && !(rf_note_flags(note) & RF_A_FREE))
         size = (size_t)__builtin_popcount(race->mask); /* of a long range, what lies here */
-    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, false };
-    struct rf_report_side first = { began(race->addr, race->mask, size), size, note, thread, true, false };
+    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, false, false };
+    struct rf_report_side first = { began(race->addr, race->mask, size), size, note, thread, true, false, false };
     if ((race->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, race->slot, race->time))
         return UNDECIDED;
     if (rf_benign(race->addr, race->size) || rf_ompt_internal(second.note) || rf_ompt_internal(first.note))

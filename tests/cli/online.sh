@@ -34,7 +34,7 @@ for program in $share; do
 done
 
 # all of them find a plain race but `none`; those that need a repetition, or another thread's return, may not
-for detector in fasttrack generic djit goldilocks acculock multilock lockset eraser multirace literace; do
+for detector in fasttrack generic djit goldilocks acculock multilock lockset eraser multirace literace alias; do
     status 66 "$REDFLAG" run -d $detector ./threads-write-write
     grep -q '^WARNING: redflag: .*data race' out || fail "$detector says nothing"
     grep -q 'threads-write-write.c' out || fail "$detector has no stack"
@@ -94,4 +94,22 @@ for program in $share; do
         judged=$((judged + 1))
     done
 done
+# pairs of sites: as many as the recording has, told at the end, named as everything names sites
+for program in $share; do
+    rm -f pairs
+    REDFLAG_OPTIONS=detector=alias:pairs=$PWD/pairs timeout 100 "$REDFLAG" record -q -o t.rft -- ./"$program" >out 2>&1 || fail "$program: alias"
+    online=$(wc -l <pairs) offline=$("$REDFLAG" analyze -d alias t.rft | grep -c ', may happen') || true
+    [ "$online" -eq "$offline" ] || fail "$program: $online pairs in the run, $offline in its recording"
+done
+rm -f pairs
+status 0 "$REDFLAG" run -d alias --pairs pairs ./mutex-orders
+[ -s pairs ] || fail "alias has no pair"
+while read -r first second; do
+    "$REDFLAG" sites --at "$first" ./mutex-orders | grep -q 'mutex-orders.c:' || fail "$first is no site"
+    "$REDFLAG" sites --at "$second" ./mutex-orders | grep -q 'mutex-orders.c:' || fail "$second is no site"
+done <pairs
+status 66 "$REDFLAG" run -d alias -f jsonl ./mutex-orders
+[ "$(grep -c '"certainty": "predicted"' out)" -eq "$(wc -l <pairs)" ] || fail "alias in JSON Lines"
+status 0 "$REDFLAG" run -d alias --pairs /none/pairs ./mutex-orders
+grep -qx 'redflag: /none/pairs: the pairs cannot be written' out || fail "pairs that cannot be written"
 echo "online: $judged runs agree with the definition"
