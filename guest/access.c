@@ -107,7 +107,9 @@ static inline uint32_t step_granule(uint64_t *place, uint64_t word, unsigned mas
         return step->race;
     }
     step->race = 0;
-    while (!rf_word_has_units(word) && !(step->flags & RF_A_ATOMIC) && rf_word_quick(step, word, mask, &next))
+    bool atomic = step->flags & RF_A_ATOMIC;
+    while (!rf_word_has_units(word) &&
+           (atomic ? rf_word_atomic_quick(step, word, mask, &next) : rf_word_quick(step, word, mask, &next)))
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return 0;
     rf_step_locked(place, mask, step);

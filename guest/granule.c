@@ -10,6 +10,9 @@
 const struct rf_masks rf_mixed_masks[81] = { MASKS9(0),  MASKS9(9),  MASKS9(18), MASKS9(27), MASKS9(36),
                                              MASKS9(45), MASKS9(54), MASKS9(63), MASKS9(72) };
 
+const uint8_t rf_atomic_masks[16] = { 0,    0xff, 0x0f, 0xf0, 0x03, 0x0c, 0x30, 0xc0,
+                                      0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80 };
+
 static struct rf_slice *add(struct rf_slices *slices, unsigned mask, uint32_t w, uint32_t r)
 {
     struct rf_slice *slice = &slices->list[slices->count];
@@ -37,11 +40,21 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     slices->count = 0;
+    slices->twofold = false;
     if (rf_word_is_mixed(word)) {
         struct rf_masks masks = rf_word_masks(word);
         add(slices, masks.written, y, y);
         add(slices, masks.read, x, y);
         add(slices, ~(unsigned)(masks.written | masks.read) & 0xff, x, x);
+        return;
+    }
+    if (rf_word_is_atomic(word)) {
+        bool two = m < RF_ATOMIC_ONE;
+        add(slices, 0xff, two ? 0 : x, two ? 0 : x);
+        add(slices, rf_atomic_mask(word), 0, y)->atomic = true;
+        if (two)
+            add(slices, rf_atomic_mask(word), 0, x)->atomic = true;
+        slices->twofold = two;
         return;
     }
     if (rf_word_is_record(word)) {
@@ -242,8 +255,27 @@ void rf_slices_join(struct rf_slices *slices)
     }
 }
 
+void rf_slices_gather(struct rf_slices *slices, struct rf_step *step)
+{
+    for (unsigned i = 0; slices->twofold && i < slices->count; i++)
+        for (unsigned j = i + 1; j < slices->count; j++) {
+            struct rf_slice *a = &slices->list[i], *b = &slices->list[j];
+            if (!a->atomic || !b->atomic || a->mask != b->mask)
+                continue;
+            uint32_t set = rf_readers_new(step->stripe);
+            rf_readers_add(set, rf_slice_r(a));
+            rf_readers_add(set, rf_slice_r(b));
+            a->cell.word = RF_IS_SET | set;
+            remove_slice(slices, j);
+            break;
+        }
+    slices->twofold = false;
+}
+
 void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *step)
 {
+    if (slices->twofold && step->stripe)
+        rf_slices_gather(slices, step);
     if (step->flags & RF_A_ATOMIC) {
         step->needs_stripe |= !step->stripe;
         if (step->stripe)
@@ -329,10 +361,11 @@ uint64_t rf_word_without(struct rf_step *step, uint64_t word, unsigned mask)
 {
     struct rf_slices slices;
     rf_slices_of(word, &slices);
+    rf_slices_gather(&slices, step);
     for (unsigned i = 0, count = slices.count; i < count; i++) {
         struct rf_slice *slice = &slices.list[i];
         if (!(slice->mask & ~mask)) {
-            if (rf_word_has_units(word))
+            if (rf_word_has_units(word) || rf_word_is_atomic(word))
                 ftm_clear(step, &slice->cell);
             slice->cell.word = 0;
             slice->mask = slice->atomic ? 0 : slice->mask;
@@ -466,10 +499,52 @@ static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *ste
     return true;
 }
 
+static bool is_replaced(uint32_t moment, const struct rf_step *step)
+{
+    return rf_step_ordered(step, moment) && (step->flags & RF_A_WRITE || !conflicts(moment, 0));
+}
+
+bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+{
+    unsigned code = rf_atomic_code(mask), m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now = step->now, plain = 0, other = 0;
+    if (!code)
+        return false;
+    if (rf_word_is_atomic(word)) {
+        if ((m & 15) != code)
+            return false;
+        other = is_replaced(y, step) ? 0 : y;
+        if (m >= RF_ATOMIC_ONE) {
+            plain = x;
+        } else if (!is_replaced(x, step)) {
+            if (other)
+                return false;
+            other = x;
+        }
+    } else if (word & RF_ODD_BIT) {
+        return false;
+    } else if (word & RF_WRITES_BIT) {
+        plain = y;
+        if (m != 0xff)
+            return false;
+    } else if (word) {
+        plain = x;
+        if (m) /* a read, which stays beside it */
+            return false;
+    }
+    if (!rf_step_ordered(step, plain) || (plain && other))
+        return false;
+    *next = (other ? RF_WORD(RF_ATOMIC_TWO | code, now, other) : RF_WORD(RF_ATOMIC_ONE | code, now, plain)) | RF_ODD_BIT |
+            RF_WRITES_BIT;
+    return true;
+}
+
 bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     if (step->flags & RF_A_ATOMIC)
         return rf_word_is_record(word) && atomic_quick(word, mask, step, next);
+    if (rf_word_is_atomic(word))
+        return false;
     return plain_quick(word, mask, step, next);
 }
 
@@ -521,7 +596,14 @@ static unsigned repeated(uint64_t slice, unsigned flags)
 bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
     unsigned m = RF_WORD_M(word), covered = 0;
-    if (!rf_word_is_record(word)) {
+    if (rf_word_is_atomic(word)) {
+        if (!(flags & RF_A_ATOMIC))
+            return (m >= RF_ATOMIC_ONE) && is_of_epoch(RF_WORD_X(word));
+        uint32_t list[2] = { RF_WORD_Y(word), m < RF_ATOMIC_ONE ? RF_WORD_X(word) : 0 };
+        for (unsigned i = 0; i < 2; i++)
+            if (is_of_epoch(list[i]) && (!(flags & RF_A_WRITE) || (rf_note_flags(rf_moment_note(list[i])) & RF_A_WRITE)))
+                covered = rf_atomic_mask(word);
+    } else if (!rf_word_is_record(word)) {
         if (flags & RF_A_ATOMIC)
             return false;
         if (rf_word_is_mixed(word)) {

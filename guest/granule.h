@@ -5,6 +5,7 @@
  *    checked against the plain slices of its bytes, a plain one also against the atomic slices; two atomic ones do not race. A moment
  *    leaves an atomic set when a later one happens after it and conflicts with all that it conflicts with.
  * 3. Equal slices are joined; what fits a word (guest/hot.h, 2) goes back into one.
+ * 4. One moment of atomic accesses fits a word beside a plain write of the whole granule, two of the same bytes if there is none.
  */
 #ifndef RF_GUEST_GRANULE_H
 #define RF_GUEST_GRANULE_H
@@ -23,9 +24,21 @@
 #define RF_WORD_X(word) ((uint32_t)((word)&RF_MOMENT_MASK))
 #define RF_WORD(m, y, x) ((uint64_t)(m) << 56 | (uint64_t)(y) << 28 | (x))
 
+/* M of a word that has atomic accesses to bytes that are aligned to their number, which the lower four bits tell: 1, 2 and 3, 4 to 7,
+ * 8 to 15 for eight, four, two bytes, and one. */
+#define RF_ATOMIC_TWO 0xe0u
+#define RF_ATOMIC_ONE 0xf0u
+
 static inline bool rf_word_is_mixed(uint64_t word)
 {
-    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && RF_WORD_Y(word);
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && RF_WORD_Y(word) &&
+           RF_WORD_M(word) < RF_ATOMIC_TWO;
+}
+
+static inline bool rf_word_is_atomic(uint64_t word)
+{
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && RF_WORD_Y(word) &&
+           RF_WORD_M(word) >= RF_ATOMIC_TWO;
 }
 
 static inline bool rf_word_is_record(uint64_t word)
@@ -36,7 +49,22 @@ static inline bool rf_word_is_record(uint64_t word)
 /* It names a read map or a record: only who has the stripe's lock may replace it. */
 static inline bool rf_word_has_units(uint64_t word)
 {
-    return (word & RF_ODD_BIT) && !rf_word_is_mixed(word);
+    return (word & RF_ODD_BIT) && !((word & RF_WRITES_BIT) && RF_WORD_Y(word));
+}
+
+/* How M names these bytes; 0: it cannot. And back. */
+static inline unsigned rf_atomic_code(unsigned mask)
+{
+    unsigned first = (unsigned)__builtin_ctz(mask), run = mask >> first, size = (unsigned)__builtin_ctz(run + 1);
+    unsigned log = size == 8 ? 3 : size / 2;
+    bool fits = run == (1u << size) - 1 && !(size & (size - 1)) && !(first & (size - 1));
+    return fits ? (8 + first) >> log : 0;
+}
+
+static inline unsigned rf_atomic_mask(uint64_t word)
+{
+    extern const uint8_t rf_atomic_masks[16];
+    return rf_atomic_masks[RF_WORD_M(word) & 15];
 }
 
 /* The bytes that were written in Y, and those that were only read in it, of a word without units. */
@@ -220,6 +248,7 @@ static inline uint32_t rf_slice_r(const struct rf_slice *slice)
 
 struct rf_slices {
     unsigned count;
+    bool twofold; /* two are of the same bytes, atomic, and not in a set: rf_slices_gather() */
     struct rf_slice list[2 * RF_RECORD_MOST];
 };
 
@@ -245,11 +274,17 @@ void rf_record_end_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next)
 uint64_t rf_word_without(struct rf_step *step, uint64_t word, unsigned mask);
 
 void rf_slices_join(struct rf_slices *slices); /* equal ones become one, empty ones go */
+/* A word with two atomic moments has two slices of the same bytes; before they are changed they become one with a set, taken from
+ * step->stripe. */
+void rf_slices_gather(struct rf_slices *slices, struct rf_step *step);
 uint64_t rf_slice_in_record(const struct rf_slice *slice);
 
 /* What rf_slices_step() would make of a word without units, for a plain access in the cases that nearly all are: everything that the
  * access meets happens before it ([FT' READ EXCL], [FT' WRITE EXCL]). false: not such a case. */
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
+
+/* The same for an atomic access, if all is ordered that it conflicts with (invariant 4). */
+bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
 /* The same for what concerns records, with the stripe's lock: it is changed or taken, and *next is the word to be. */
 bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
@@ -262,6 +297,8 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
  * program; which place it was for these bytes is kept in guest/nearby.h as long as there is room. */
 static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
+    if (rf_word_is_atomic(word))
+        return false;
     struct rf_masks masks = rf_word_masks(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     if ((mask & ~(unsigned)(masks.written | masks.read)) && !rf_step_ordered(step, x))

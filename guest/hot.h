@@ -8,6 +8,8 @@
  *      odd 1, writes 0: as above, but Y is the number of a read map.
  *      odd 1, writes 1, Y not 0: mixed. M is four digits of base three, the lowest for the first two bytes: 0: last written in X;
  *        1: the same, and last read in Y; 2: last written in Y.
+ *        From RF_ATOMIC_TWO on: the bytes that M names were accessed atomically in X and in Y, and nothing else is known of any. From
+ *        RF_ATOMIC_ONE on: in Y; all bytes were last written in X. Last reads are the same (guest/granule.h, 4).
  *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record.
  * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
  *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).

@@ -30,6 +30,7 @@ static void add_moved(struct rf_slices *slices, uintptr_t from, int shift, unsig
     uint64_t word = __atomic_load_n(rf_word(from), __ATOMIC_ACQUIRE);
     rf_policy_settle(word);
     rf_slices_of(word, &source);
+    slices->twofold |= source.twofold;
     for (unsigned i = 0; i < source.count; i++) {
         unsigned bytes = source.list[i].mask, moved = (shift >= 0 ? bytes << shift : bytes >> -shift) & mask;
         if (!moved)
@@ -59,6 +60,7 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
     rf_spin_lock(&stripe->lock);
     rf_policy_settle(word);
     rf_slices_of(word, &old);
+    slices.twofold = old.twofold;
     for (unsigned i = 0; i < old.count; i++) {
         if (old.list[i].mask & ~mask & 0xff)
             add(&slices, &old.list[i], old.list[i].mask & ~mask);
@@ -68,6 +70,7 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
     add_moved(&slices, first, -offset, mask, &step);
     if (offset)
         add_moved(&slices, first + RF_GRANULE, (int)RF_GRANULE - offset, mask, &step);
+    rf_slices_gather(&slices, &step);
     rf_slices_join(&slices);
     uint64_t next = rf_slices_word(&slices, &step, 0);
     rf_word_end_record(stripe, word);

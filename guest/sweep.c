@@ -71,7 +71,7 @@ static uint64_t visit_slice(uint64_t slice, visit_fn *visit)
 static void visit_word(uint64_t *place, visit_fn *visit)
 {
     uint64_t word = *place;
-    if (rf_word_is_mixed(word)) {
+    if (rf_word_is_mixed(word) || rf_word_is_atomic(word)) {
         uint32_t y = visit(RF_WORD_Y(word));
         *place = (word & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28)) | (uint64_t)y << 28 | visit(RF_WORD_X(word));
         return;

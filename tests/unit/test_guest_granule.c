@@ -358,7 +358,8 @@ static void play(uint64_t seed)
         else if (what < hand_over)
             release_step(thread, random_below(&random, LOCKS));
         else if (what == 7 && random_below(&random, 8) == 0)
-            forget(random_below(&random, GRANULES), 0, RF_GRANULE);
+            forget(random_below(&random, GRANULES), 4 * random_below(&random, 2),
+                   RF_GRANULE); /* all of it, or the upper half */
         else
             access_step(&random, thread, seed);
     }
