@@ -264,6 +264,23 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
     return races;
 }
 
+/* An atomic access, which nearly always lies in one granule. As step_all(). */
+static bool step_atomic_access(struct rf_step *step, uintptr_t addr, size_t size, uintptr_t pc, struct rf_found *race)
+{
+    unsigned offset = addr % RF_GRANULE;
+    if (__builtin_expect(offset + size > RF_GRANULE || rf_policy_no_hot, 0))
+        return step_all(step, addr, size, pc, race);
+    unsigned mask = ((1u << size) - 1) << offset;
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (rf_word_repeats(place, word, mask, step->flags) || !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
+        return false;
+    bool races = step_granule(place, word, mask, step);
+    touch(place);
+    if (__builtin_expect(races, 0))
+        *race = race_of(step, addr, size);
+    return races;
+}
+
 void rf_access_allowed(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     struct rf_step step = { .self = self, .flags = flags, .allowed = true };
@@ -312,7 +329,9 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
     if (!races) {
         rf_busy_begin(self);
         bool filtered = __builtin_expect(rf_detour, 0) && rf_escape_leaves && rf_escape_filters(self, addr, size);
-        races = !filtered && step_all(&step, addr, size, pc, &race);
+        if (!filtered)
+            races = flags & RF_A_ATOMIC ? step_atomic_access(&step, addr, size, pc, &race)
+                                        : step_all(&step, addr, size, pc, &race);
         rf_busy_end(self);
     }
     if (__builtin_expect(races, 0))
@@ -324,7 +343,7 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 bool rf_access_step(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
 {
     struct rf_step step = { .self = self, .flags = flags };
-    return step_all(&step, addr, size, pc, race);
+    return flags & RF_A_ATOMIC ? step_atomic_access(&step, addr, size, pc, race) : step_all(&step, addr, size, pc, race);
 }
 
 void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)

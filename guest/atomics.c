@@ -216,6 +216,7 @@ static void publish_fenced(struct rf_atomic *op)
         sync->last = 0;
     if (rf_tap)
         rf_tap_publish(op->self, RF_TAP_PUBLISHER, op->object, rf_tap_key(op->object));
+    rf_object_room(op->object, clock->len);
     join(&sync->released, clock);
 }
 
@@ -250,6 +251,7 @@ void rf_atomic_written(struct rf_atomic *op)
         if (!is_lock && object->last_store != me) {
             rf_object_clear(op->self, object);
         } else if (!is_lock && object->extra == OWN_PART_APART) {
+            rf_object_room(object, object->sync.readers.len);
             copy(&object->sync.released, &object->sync.readers);
             object->sync.last = knower(op);
             rf_tap_forget(object->key);
@@ -299,6 +301,8 @@ void rf_atomic_updated(struct rf_atomic *op)
         check_within(op, RF_A_ATOMIC | RF_A_WRITE);
     if (op->releases) {
         keep_own_part(op, &op->self->thread.clock);
+        if (op->acquires && op->object->kind == RF_O_ATOMIC)
+            op->object->sync.last = knower(op); /* of all that it has received */
         rf_object_release(op->self, op->object);
     } else if (fenced(op)) {
         keep_own_part(op, fenced(op));

@@ -115,7 +115,7 @@ void rf_locks_abandon(struct rf_self *self)
             continue;
         if (object->owner == self->number + 1) {
             rf_tap_lock(self, RF_RELEASE, object, 0);
-            rf_clock_room(&object->sync.released, self->thread.clock.len);
+            rf_object_room(object, self->thread.clock.len);
             rf_order_unlock(&self->order, &self->thread, &object->sync, true);
         }
         rf_object_unlock(self, object);
@@ -378,7 +378,10 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
     }
     if (!self->ignore_sync) {
         rf_tap_lock(self, read ? RF_READ_RELEASE : RF_RELEASE, object, pc);
-        rf_clock_room(read ? &object->sync.readers : &object->sync.released, self->thread.clock.len);
+        if (read)
+            rf_clock_room(&object->sync.readers, self->thread.clock.len);
+        else
+            rf_object_room(object, self->thread.clock.len);
         rf_order_unlock(&self->order, &self->thread, &object->sync, !read);
         rf_epoch_begin(self);
     }

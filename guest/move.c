@@ -12,6 +12,7 @@
 #include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
+#include "guest/threads.h"
 
 #define PAGE 4096u
 
@@ -125,6 +126,12 @@ static void move_object(struct rf_self *self, uintptr_t from, uintptr_t to)
     if (!object)
         return;
     struct rf_object saved = *object;
+    if (saved.sync.released.times == object->few) { /* it stays where it is: the clock goes without its array */
+        saved.sync.released = (struct rf_clock){ 0 };
+        rf_clock_room(&saved.sync.released, object->sync.released.len);
+        rf_clock_join(&saved.sync.released, NULL, &object->sync.released);
+        memset(object->few, 0, sizeof object->few);
+    }
     object->sync = (struct rf_sync){ 0 };
     object->detail = NULL;
     object->lock_number = 0;

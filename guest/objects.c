@@ -1,7 +1,9 @@
 /* Where objects are.
  *
  * 1. Each 4 KiB page of user addresses has a cell (guest/planes.h). 0: no objects. Even: a list of at most FEW objects. Odd: a
- *    directory, with a list for each 64 bytes of the page. A directory's memory is used again only for directories.
+ *    directory, with a list for each 64 bytes of the page. A directory's memory is used again only for directories. The upper 16 bits
+ *    say for which granules it is worth a look: who looks for an object that is not there does not touch those that are, which
+ *    others may be changing all the time. A bit may stay when the last of its objects goes.
  * 2. Cells, directories and lists change only under the page's lock (one of LOCKS, by its number), whose `changes` is odd meanwhile.
  * 3. Who looks without the lock may run into a list that is being changed. If it finds the address, that is the object or was it a
  *    moment ago: taking the object's lock and looking at the address again tells. If it finds none and `changes` has moved, it looks
@@ -21,6 +23,7 @@
 
 #define FEW 4u
 #define LOCKS 256u
+#define AT_ONCE 15u /* objects whose memory is taken together */
 #define PAGE 4096u
 #define PARTS RF_OBJECT_PARTS
 
@@ -29,8 +32,8 @@ static struct {
     uint64_t pad[7]; /* a line of the cache each */
 } pages[LOCKS];
 
-static uint32_t pool_lock; /* of the two below */
-static struct rf_object *free_objects;
+static uint32_t pool_lock; /* of those below */
+static struct rf_object *free_objects, *new_objects, *new_objects_end;
 static struct rf_directory *free_directories;
 
 /* ---- ranges without objects ---- */
@@ -62,7 +65,7 @@ static struct rf_object *find_surely(uintptr_t addr)
     for (;;) {
         uint32_t before = __atomic_load_n(changes, __ATOMIC_ACQUIRE);
         struct rf_object *object = rf_object_find(addr);
-        if (object)
+        if (object || rf_object_is_nowhere(addr))
             return object;
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (!(before & 1) && __atomic_load_n(changes, __ATOMIC_RELAXED) == before)
@@ -73,12 +76,12 @@ static struct rf_object *find_surely(uintptr_t addr)
 
 bool rf_object_exists(uintptr_t addr)
 {
-    return __atomic_load_n(rf_object_page(addr), __ATOMIC_ACQUIRE) && find_surely(addr);
+    return !rf_object_is_nowhere(addr) && find_surely(addr);
 }
 
 const struct rf_object *rf_object_look(uintptr_t addr)
 {
-    return __atomic_load_n(rf_object_page(addr), __ATOMIC_ACQUIRE) ? find_surely(addr) : NULL;
+    return find_surely(addr);
 }
 
 /* ---- changing, under the page's lock ---- */
@@ -100,11 +103,17 @@ static struct rf_object *object_new(void)
 {
     rf_spin_lock(&pool_lock);
     struct rf_object *object = free_objects;
-    if (object)
+    if (object) {
         free_objects = object->detail;
+    } else {
+        if (new_objects == new_objects_end) { /* never given back: invariant 5 */
+            char *block = rf_take((AT_ONCE + 1) * sizeof *object);
+            new_objects = (struct rf_object *)(((uintptr_t)block + 63) & ~(uintptr_t)63);
+            new_objects_end = new_objects + AT_ONCE;
+        }
+        object = new_objects++;
+    }
     rf_spin_unlock(&pool_lock);
-    if (!object)
-        return rf_take(sizeof *object); /* never given back: invariant 5 */
     return object;
 }
 
@@ -146,35 +155,56 @@ static void push(struct rf_object **list, struct rf_object *object)
     __atomic_store_n(list, object, __ATOMIC_RELEASE);
 }
 
-static struct rf_directory *make_directory(void **cell)
+static struct rf_object *first_of(uint64_t cell)
+{
+    return (struct rf_object *)(cell & RF_CELL_POINTER);
+}
+
+static struct rf_directory *make_directory(uint64_t *cell)
 {
     struct rf_directory *directory = directory_new();
-    for (struct rf_object *object = *cell, *next; object; object = next) {
+    for (struct rf_object *object = first_of(*cell), *next; object; object = next) {
         next = object->next;
         push(&directory->parts[object->addr / 64 % PARTS], object);
         directory->count++;
     }
-    __atomic_store_n(cell, (void *)((uintptr_t)directory | 1), __ATOMIC_RELEASE);
+    __atomic_store_n(cell, (*cell & ~RF_CELL_POINTER) | (uintptr_t)directory | 1, __ATOMIC_RELEASE);
     return directory;
+}
+
+static struct rf_directory *directory_of(uint64_t cell)
+{
+    return cell & 1 ? (struct rf_directory *)((cell & RF_CELL_POINTER) - 1) : NULL;
 }
 
 static void insert(struct rf_object *object)
 {
-    void **cell = rf_object_page(object->addr);
-    struct rf_directory *directory = NULL;
-    if ((uintptr_t)*cell & 1) {
-        directory = (struct rf_directory *)((uintptr_t)*cell - 1);
-    } else {
+    uint64_t *cell = rf_object_page(object->addr), bits = (*cell & ~RF_CELL_POINTER) | rf_cell_bit(object->addr);
+    struct rf_directory *directory = directory_of(*cell);
+    if (!directory) {
         unsigned count = 0;
-        for (struct rf_object *o = *cell; o; o = o->next)
+        for (struct rf_object *o = first_of(*cell); o; o = o->next)
             count++;
         if (count >= FEW)
             directory = make_directory(cell);
     }
-    if (directory)
+    if (directory) {
         directory->count++;
-    push(directory ? &directory->parts[object->addr / 64 % PARTS] : (struct rf_object **)cell, object);
+        push(&directory->parts[object->addr / 64 % PARTS], object);
+        __atomic_store_n(cell, bits | (*cell & RF_CELL_POINTER), __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&object->next, first_of(*cell), __ATOMIC_RELAXED);
+        __atomic_store_n(cell, bits | (uintptr_t)object, __ATOMIC_RELEASE);
+    }
     *region_of(object->addr) = 1;
+}
+
+static void end_released(struct rf_object *object)
+{
+    if (object->sync.released.times != object->few)
+        rf_clock_give(&object->sync.released);
+    object->sync.released = (struct rf_clock){ 0 };
+    memset(object->few, 0, sizeof object->few);
 }
 
 /* Takes those in [from, to) out of a list. */
@@ -193,7 +223,7 @@ static unsigned take_out(struct rf_object **list, uintptr_t from, uintptr_t to)
         rf_object_detail_end(object);
         if (rf_tap)
             rf_tap_forgotten(object);
-        rf_clock_give(&object->sync.released);
+        end_released(object);
         rf_clock_give(&object->sync.readers);
         /* All is as in new memory, but for the lock, for which others may be waiting, and for next, which others may be reading. */
         __atomic_store_n(&object->addr, 0, __ATOMIC_RELAXED);
@@ -212,19 +242,24 @@ static unsigned take_out(struct rf_object **list, uintptr_t from, uintptr_t to)
 /* [from, to) lies in one page. */
 static void forget_in_page(uintptr_t from, uintptr_t to)
 {
-    void **cell = rf_object_page(from);
+    uint64_t *cell = rf_object_page(from);
     if (!__atomic_load_n(cell, __ATOMIC_RELAXED))
         return;
     unsigned page = page_number(from);
     change_begin(page);
-    if (!((uintptr_t)*cell & 1)) {
-        take_out((struct rf_object **)cell, from, to);
+    struct rf_directory *directory = directory_of(*cell);
+    if (!directory) {
+        struct rf_object *list = first_of(*cell);
+        uint64_t bits = 0;
+        take_out(&list, from, to);
+        for (struct rf_object *object = list; object; object = object->next)
+            bits |= rf_cell_bit(object->addr);
+        __atomic_store_n(cell, bits | (uintptr_t)list, __ATOMIC_RELEASE);
     } else {
-        struct rf_directory *directory = (struct rf_directory *)((uintptr_t)*cell - 1);
         for (unsigned part = from / 64 % PARTS; part <= (to - 1) / 64 % PARTS; part++)
             directory->count -= take_out(&directory->parts[part], from, to);
         if (!directory->count) {
-            __atomic_store_n(cell, NULL, __ATOMIC_RELEASE);
+            __atomic_store_n(cell, 0, __ATOMIC_RELEASE);
             directory_give(directory);
         }
     }
@@ -320,12 +355,35 @@ void rf_object_acquire(struct rf_self *self, struct rf_object *object)
     rf_seen_forget(); /* whoever hands memory over may have made it new */
 }
 
+void rf_object_widen(struct rf_object *object, uint32_t len)
+{
+    struct rf_clock *clock = &object->sync.released;
+    if (!clock->cap && len <= RF_OBJECT_FEW) {
+        clock->times = object->few;
+        clock->cap = RF_OBJECT_FEW;
+        return;
+    }
+    if (clock->times != object->few) {
+        rf_clock_widen(clock, len);
+        return;
+    }
+    struct rf_clock wide = { 0 };
+    rf_clock_widen(&wide, len);
+    memcpy(wide.times, object->few, sizeof object->few);
+    wide.len = clock->len;
+    *clock = wide;
+}
+
+/* Times advance with moments (guest/threads.h, 4): there is none to tick here. */
 void rf_object_release(struct rf_self *self, struct rf_object *object)
 {
+    struct rf_sync *sync = &object->sync;
+    uint32_t me = self->thread.index + 1;
     if (rf_tap)
         rf_tap_publish(self, RF_TAP_SELF, object, rf_tap_key(object));
-    rf_clock_room(&object->sync.released, self->thread.clock.len);
-    rf_order_publish(&self->order, &self->thread, &object->sync);
+    rf_object_room(object, self->thread.clock.len);
+    sync->last = sync->released.len && sync->last != me ? 0 : me;
+    rf_clock_join(&sync->released, NULL, &self->thread.clock);
     rf_epoch_begin(self);
 }
 
@@ -335,8 +393,8 @@ void rf_object_release_store(struct rf_self *self, struct rf_object *object)
         rf_tap_renew(object);
     if (rf_tap)
         rf_tap_publish(self, RF_TAP_SELF, object, rf_tap_key(object));
-    rf_clock_room(&object->sync.released, self->thread.clock.len);
-    rf_clock_copy(&object->sync.released, &self->memory, &self->thread.clock);
+    rf_object_room(object, self->thread.clock.len);
+    rf_clock_copy(&object->sync.released, NULL, &self->thread.clock);
     object->sync.last = self->thread.index + 1;
     rf_epoch_begin(self);
 }

@@ -38,9 +38,9 @@ static inline uint64_t *rf_word(uintptr_t addr)
     return (uint64_t *)((addr & RF_ADDRESS_MASK) + RF_WORDS);
 }
 
-static inline void **rf_object_page(uintptr_t addr)
+static inline uint64_t *rf_object_page(uintptr_t addr)
 {
-    return (void **)(((addr & RF_ADDRESS_MASK) >> 12) * sizeof(void *) + RF_OBJECT_PAGES);
+    return (uint64_t *)(((addr & RF_ADDRESS_MASK) >> 12) * sizeof(uint64_t) + RF_OBJECT_PAGES);
 }
 
 /* Whether any word of the patch was ever set. */
