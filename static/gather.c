@@ -50,6 +50,18 @@ static rf_object new_object(struct rf_program_ir *program, enum rf_object_kind k
     return object;
 }
 
+/* Memory: a pointer may be to its beginning, or to its inside. */
+static rf_object new_memory(struct rf_program_ir *program, enum rf_object_kind kind)
+{
+    rf_object object = new_object(program, kind), twin = rf_points_twin(program->points, object);
+    program->kinds = rf_reserve(program->kinds, &program->kind_capacity, twin + 1, sizeof *program->kinds);
+    program->kinds[twin] = kind;
+    program->function_of_object = rf_reserve(program->function_of_object, &program->function_of_object_capacity, twin + 1,
+                                             sizeof *program->function_of_object);
+    program->function_of_object[twin] = UINT32_MAX;
+    return object;
+}
+
 static rf_node outside(const struct rf_program_ir *program)
 {
     return rf_points_content(program->points, program->outside);
@@ -57,12 +69,89 @@ static rf_node outside(const struct rf_program_ir *program)
 
 static rf_node node_of(struct rf_program_ir *program, LLVMValueRef value);
 
+/* How far behind its first operand an address lies; false: it depends on the run, or lies before it. */
+static bool constant_offset(LLVMTargetDataRef layout, LLVMValueRef address, uint64_t *offset)
+{
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    for (int i = 1; i < LLVMGetNumOperands(address); i++) {
+        LLVMValueRef index = LLVMGetOperand(address, (unsigned)i);
+        if (!LLVMIsAConstantInt(index))
+            return false;
+        long long value = LLVMConstIntGetSExtValue(index);
+        if (value < 0)
+            return false;
+        if (i == 1) {
+            *offset += (uint64_t)value * LLVMABISizeOfType(layout, type);
+        } else if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+            *offset += LLVMOffsetOfElement(layout, type, (unsigned)value);
+            type = LLVMStructGetTypeAtIndex(type, (unsigned)value);
+        } else if (LLVMGetTypeKind(type) == LLVMArrayTypeKind) {
+            type = LLVMGetElementType(type);
+            *offset += (uint64_t)value * LLVMABISizeOfType(layout, type);
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static LLVMOpcode opcode_of(LLVMValueRef value)
+{
+    return LLVMIsAConstantExpr(value)  ? LLVMGetConstOpcode(value)
+           : LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value)
+                                       : 0;
+}
+
+/* May what an instruction or an expression of constants computes lie elsewhere in the object that an operand of it points to? */
+static bool is_moved(const struct rf_program_ir *program, LLVMValueRef value)
+{
+    uint64_t offset = 0;
+    switch (opcode_of(value)) {
+    case LLVMBitCast:
+    case LLVMAddrSpaceCast:
+    case LLVMPtrToInt:
+    case LLVMIntToPtr:
+    case LLVMFreeze:
+    case LLVMSelect:
+    case LLVMPHI:
+    case LLVMExtractValue:
+    case LLVMInsertValue:
+    case LLVMExtractElement:
+    case LLVMInsertElement:
+    case LLVMShuffleVector:
+        return false;
+    case LLVMGetElementPtr:
+        return !constant_offset(LLVMGetModuleDataLayout(program->module), value, &offset) || offset != 0;
+    default:
+        return true;
+    }
+}
+
+/* Is what it computes no address, whatever it is computed from? The distance of two pointers is none: added to one of them it gives the
+ * other only inside one object (doc/static.md); nor are products, quotients and remainders. */
+static bool is_number(LLVMValueRef instruction)
+{
+    switch (opcode_of(instruction)) {
+    case LLVMSub:
+        return opcode_of(LLVMGetOperand(instruction, 0)) == LLVMPtrToInt &&
+               opcode_of(LLVMGetOperand(instruction, 1)) == LLVMPtrToInt;
+    case LLVMMul:
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* A constant is known when it is first met. */
 static void define_constant(struct rf_program_ir *program, LLVMValueRef value, rf_node node)
 {
     if (LLVMIsAGlobalVariable(value)) {
         bool own = LLVMIsThreadLocal(value);
-        rf_object object = new_object(program, own ? RF_O_THREAD_LOCAL : RF_O_GLOBAL);
+        rf_object object = new_memory(program, own ? RF_O_THREAD_LOCAL : RF_O_GLOBAL);
         rf_points_add(program->points, node, object);
         LLVMValueRef first = LLVMGetInitializer(value);
         if (first)
@@ -85,8 +174,11 @@ static void define_constant(struct rf_program_ir *program, LLVMValueRef value, r
         rf_points_copy(program->points, node, outside(program));
         return;
     }
+    /* Casts, and aggregates of constants, hold what their parts are; all else may be some distance away. */
+    bool moves = LLVMIsAConstantExpr(value) && is_moved(program, value);
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
-        rf_points_copy(program->points, node, node_of(program, LLVMGetOperand(value, (unsigned)i)));
+        (moves ? rf_points_shift : rf_points_copy)(program->points, node,
+                                                   node_of(program, LLVMGetOperand(value, (unsigned)i)));
 }
 
 static rf_node node_of(struct rf_program_ir *program, LLVMValueRef value)
@@ -155,56 +247,25 @@ static uint32_t site_of(struct rf_program_ir *program, LLVMValueRef instruction)
     return (uint32_t)program->site_count++;
 }
 
-/* How far into its first operand's object an address lies; false: it depends on the run. */
-static bool constant_offset(LLVMTargetDataRef layout, LLVMValueRef address, uint64_t *offset)
-{
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
-    for (int i = 1; i < LLVMGetNumOperands(address); i++) {
-        LLVMValueRef index = LLVMGetOperand(address, (unsigned)i);
-        if (!LLVMIsAConstantInt(index))
-            return false;
-        long long value = LLVMConstIntGetSExtValue(index);
-        if (value < 0)
-            return false;
-        if (i == 1) {
-            *offset += (uint64_t)value * LLVMABISizeOfType(layout, type);
-        } else if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
-            *offset += LLVMOffsetOfElement(layout, type, (unsigned)value);
-            type = LLVMStructGetTypeAtIndex(type, (unsigned)value);
-        } else if (LLVMGetTypeKind(type) == LLVMArrayTypeKind) {
-            type = LLVMGetElementType(type);
-            *offset += (uint64_t)value * LLVMABISizeOfType(layout, type);
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Invariant 3. An index beyond its array is still inside the variable, or the program is wrong before it races. */
-static void find_bytes(const struct rf_program_ir *program, struct rf_access *access, LLVMValueRef pointer, LLVMTypeRef type)
+/* Invariant 3: the pointer that a constant distance was added to. An index beyond its array is still inside the object, or the program is
+ * wrong before it races. */
+static LLVMValueRef find_bytes(const struct rf_program_ir *program, LLVMValueRef pointer, LLVMTypeRef type, uint64_t *begin,
+                               uint64_t *end)
 {
     LLVMTargetDataRef layout = LLVMGetModuleDataLayout(program->module);
+    LLVMValueRef from = pointer;
     uint64_t offset = 0;
-    access->begin = 0;
-    access->end = UINT64_MAX;
-    for (;;) {
-        bool expression = LLVMIsAConstantExpr(pointer);
-        LLVMOpcode opcode = expression                    ? LLVMGetConstOpcode(pointer)
-                            : LLVMIsAInstruction(pointer) ? LLVMGetInstructionOpcode(pointer)
-                                                          : 0;
-        if (opcode == LLVMGetElementPtr) {
-            if (!constant_offset(layout, pointer, &offset))
-                return;
-        } else if (opcode != LLVMBitCast) {
-            break;
-        }
-        pointer = LLVMGetOperand(pointer, 0);
+    *begin = 0;
+    *end = UINT64_MAX;
+    for (LLVMOpcode opcode; (opcode = opcode_of(from)) == LLVMGetElementPtr || opcode == LLVMBitCast;) {
+        if (opcode == LLVMGetElementPtr && !constant_offset(layout, from, &offset))
+            return pointer;
+        from = LLVMGetOperand(from, 0);
     }
-    if (!type || !(LLVMIsAGlobalVariable(pointer) || LLVMIsAAllocaInst(pointer)))
-        return;
-    access->begin = offset;
-    access->end = offset + LLVMStoreSizeOfType(layout, type);
+    *begin = offset;
+    if (type)
+        *end = offset + LLVMStoreSizeOfType(layout, type);
+    return from;
 }
 
 /* type: of what is accessed, NULL if it is more than one value. */
@@ -218,14 +279,12 @@ static void add_access(struct rf_program_ir *program, uint32_t function, LLVMVal
     }
     program->accesses =
         rf_reserve(program->accesses, &program->access_capacity, program->access_count + 1, sizeof *program->accesses);
-    program->accesses[program->access_count++] = (struct rf_access){ .instruction = instruction,
-                                                                     .function = function,
-                                                                     .site = site,
-                                                                     .pointer = node_of(program, pointer),
-                                                                     .reads = reads,
-                                                                     .writes = writes,
-                                                                     .atomic = atomic };
-    find_bytes(program, &program->accesses[program->access_count - 1], pointer, type);
+    struct rf_access *access = &program->accesses[program->access_count++];
+    *access = (struct rf_access){
+        .instruction = instruction, .function = function, .site = site, .reads = reads, .writes = writes, .atomic = atomic
+    };
+    LLVMValueRef from = find_bytes(program, pointer, type, &access->begin, &access->end);
+    access->pointer = node_of(program, from);
 }
 
 /* ---- calls ---- */
@@ -301,6 +360,12 @@ static const struct known *known_as(const char *name)
     return NULL;
 }
 
+bool rf_program_makes_memory(const char *name)
+{
+    const struct known *known = known_as(name);
+    return known && strcmp(known->returns, "new") == 0;
+}
+
 static bool starts(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
@@ -334,7 +399,30 @@ static void reach(struct rf_program_ir *program, uint32_t call, uint32_t functio
         return;
     for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction); i++)
         rf_points_copy(program->points, parameter(program, function, i), node_of(program, LLVMGetOperand(instruction, i)));
-    rf_points_copy(program->points, node_of(program, instruction), program->functions[function].result);
+    if (!program->functions[function].wraps) {
+        rf_points_copy(program->points, node_of(program, instruction), program->functions[function].result);
+        return;
+    }
+    rf_points_add(program->points, node_of(program, instruction), new_memory(program, RF_O_HEAP));
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction) && i < 64; i++)
+        if (program->functions[function].wrapped >> i &
+            1) { /* it may be returned, or be what the new memory has its content from */
+            rf_points_copy(program->points, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, i)));
+            copy_memory(program, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, i)));
+        }
+}
+
+static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction, unsigned count,
+                       const struct known *known);
+
+/* The address of a function of libc was taken, and is called. */
+static void reach_known(struct rf_program_ir *program, uint32_t call, uint32_t function)
+{
+    LLVMValueRef instruction = program->calls[call].instruction;
+    size_t length;
+    if (add_callee(program, call, function))
+        call_known(program, program->calls[call].caller, instruction, LLVMGetNumArgOperands(instruction),
+                   known_as(LLVMGetValueName2(program->functions[function].value, &length)));
 }
 
 static void heard_callee(void *context, rf_object object)
@@ -348,8 +436,11 @@ static void heard_callee(void *context, rf_object object)
     if (program->kinds[object] != RF_O_FUNCTION)
         return;
     uint32_t function = program->function_of_object[object];
-    if (!program->functions[function].has_body) /* the address of a library's function */
+    if (!program->functions[function].has_body) { /* static/libc.def knows what it does */
+        if (!pending->thread && !pending->back)
+            reach_known(program, pending->call, function);
         return;
+    }
     if (!pending->thread && !pending->back) {
         reach(program, pending->call, function);
     } else if (add_callee(program, pending->call, function)) {
@@ -379,8 +470,8 @@ static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValue
         char what = known->arguments[i < last ? i : last];
         if (what == 'f') {
             rf_node any = rf_points_node(program->points);
-            for (unsigned j = 0; j < count; j++)
-                rf_points_copy(program->points, any, node_of(program, LLVMGetOperand(instruction, j)));
+            for (unsigned j = 0; j < count; j++) /* qsort() hands on what lies inside its array */
+                rf_points_shift(program->points, any, node_of(program, LLVMGetOperand(instruction, j)));
             call_by_pointer(program, add_call(program, caller, instruction, false), node_of(program, argument), false, true,
                             any);
         } else if (what != '.' && LLVMGetTypeKind(LLVMTypeOf(argument)) == LLVMPointerTypeKind) {
@@ -390,10 +481,10 @@ static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValue
     if (strcmp(known->name, "mmap") == 0) /* it changes all of the memory, which others may know the address of */
         add_access(program, caller, instruction, instruction, NULL, false, true, false);
     if (strcmp(known->returns, "new") == 0)
-        rf_points_add(program->points, result, new_object(program, RF_O_HEAP));
-    else if (known->returns[0] != '-')
-        rf_points_copy(program->points, result,
-                       node_of(program, LLVMGetOperand(instruction, (unsigned)(known->returns[0] - '0'))));
+        rf_points_add(program->points, result, new_memory(program, RF_O_HEAP));
+    else if (known->returns[0] != '-') /* or what lies behind it: strchr() */
+        rf_points_shift(program->points, result,
+                        node_of(program, LLVMGetOperand(instruction, (unsigned)(known->returns[0] - '0'))));
     if (strstr(known->name, "realloc")) {
         rf_points_copy(program->points, result, node_of(program, LLVMGetOperand(instruction, 0)));
         copy_memory(program, result, node_of(program, LLVMGetOperand(instruction, 0)));
@@ -439,7 +530,25 @@ static bool intrinsic(struct rf_program_ir *program, uint32_t caller, LLVMValueR
     } else if (may_point(LLVMTypeOf(instruction))) {
         /* Arithmetic, launder.invariant.group and their like: what comes out went in. */
         for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction); i++)
-            rf_points_copy(program->points, result, node_of(program, LLVMGetOperand(instruction, i)));
+            rf_points_shift(program->points, result, node_of(program, LLVMGetOperand(instruction, i)));
+    }
+    return true;
+}
+
+/* What a thread keeps for itself under a key: one node for all keys and threads. It may be what a destructor is called with. */
+static bool call_for_specific(struct rf_program_ir *program, LLVMValueRef instruction, const char *name, unsigned count)
+{
+    bool posix = starts(name, "pthread_");
+    name += posix ? strlen("pthread_") : 0;
+    if (strcmp(name, posix ? "getspecific" : "tss_get") == 0) {
+        rf_points_copy(program->points, node_of(program, instruction), program->specific);
+    } else if (strcmp(name, posix ? "setspecific" : "tss_set") == 0 && count == 2) {
+        rf_points_copy(program->points, program->specific, node_of(program, LLVMGetOperand(instruction, 1)));
+    } else {
+        if (strcmp(name, posix ? "key_create" : "tss_create") == 0 && count == 2 &&
+            !LLVMIsNull(LLVMGetOperand(instruction, 1)))
+            give_away(program, program->specific);
+        return false;
     }
     return true;
 }
@@ -482,7 +591,7 @@ static void gather_call(struct rf_program_ir *program, uint32_t caller, LLVMValu
             add_access(program, caller, instruction, LLVMGetOperand(instruction, 1), NULL, false, true, false);
     } else if (known)
         call_known(program, caller, instruction, count, known);
-    else
+    else if (!call_for_specific(program, instruction, name, count))
         call_outside(program, caller, instruction, count);
 }
 
@@ -495,7 +604,7 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
     bool atomic = false;
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMAlloca:
-        rf_points_add(points, node_of(program, instruction), new_object(program, RF_O_LOCAL));
+        rf_points_add(points, node_of(program, instruction), new_memory(program, RF_O_LOCAL));
         return;
     case LLVMLoad:
         atomic = LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
@@ -518,6 +627,11 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
         rf_node pointer = node_of(program, LLVMGetOperand(instruction, 0));
         rf_points_load(points, node_of(program, instruction), pointer);
         rf_points_store(points, pointer, node_of(program, LLVMGetOperand(instruction, stored)));
+        if (stored == 1 && LLVMGetAtomicRMWBinOp(instruction) != LLVMAtomicRMWBinOpXchg) { /* what was there, moved */
+            result = rf_points_node(points);
+            rf_points_shift(points, result, node_of(program, instruction));
+            rf_points_store(points, pointer, result);
+        }
         add_access(program, function, instruction, LLVMGetOperand(instruction, 0),
                    LLVMTypeOf(LLVMGetOperand(instruction, stored)), true, true, true);
         return;
@@ -556,11 +670,11 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
     case LLVMFence:
         return;
     default: /* casts, arithmetic, select, aggregates, vectors: what comes out went in */
-        if (!may_point(LLVMTypeOf(instruction)))
+        if (!may_point(LLVMTypeOf(instruction)) || is_number(instruction))
             return;
         for (int i = 0; i < LLVMGetNumOperands(instruction); i++)
-            rf_points_copy(points, node_of(program, instruction),
-                           node_of(program, LLVMGetOperand(instruction, (unsigned)i)));
+            (is_moved(program, instruction) ? rf_points_shift : rf_points_copy)(
+                points, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, (unsigned)i)));
     }
 }
 
@@ -587,11 +701,13 @@ uint32_t rf_program_function(const struct rf_program_ir *program, LLVMValueRef v
 void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t, uint64_t))
 {
     program->points = rf_points_new();
+    program->specific = rf_points_node(program->points);
     /* Outside points to itself, and to all that was given to it; what it points to, it may read and change. */
     program->outside = new_object(program, RF_O_OUTSIDE);
     rf_points_add(program->points, outside(program), program->outside);
     rf_points_load(program->points, outside(program), outside(program));
     rf_points_store(program->points, outside(program), outside(program));
+    rf_points_shift(program->points, outside(program), outside(program));
     for (LLVMValueRef value = LLVMGetFirstFunction(program->module); value; value = LLVMGetNextFunction(value)) {
         program->functions = rf_reserve(program->functions, &program->function_capacity, program->function_count + 1,
                                         sizeof *program->functions);
@@ -601,21 +717,26 @@ void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t
     qsort(program->functions, program->function_count, sizeof *program->functions, by_value);
     for (uint32_t i = 0; i < program->function_count; i++) {
         struct rf_function *function = &program->functions[i];
-        function->object = function->has_body ? new_object(program, RF_O_FUNCTION) : program->outside;
+        size_t length;
+        bool known = !function->has_body && known_as(LLVMGetValueName2(function->value, &length));
+        function->object = function->has_body || known ? new_object(program, RF_O_FUNCTION) : program->outside;
         function->result = rf_points_node(program->points);
         function->varargs = rf_points_node(program->points);
-        if (function->has_body)
+        if (function->has_body || known)
             program->function_of_object[function->object] = i;
     }
+    rf_program_find_wrappers(program);
     rf_points_listen(program->points, outside(program), heard_outside, program);
     for (uint32_t i = 0; i < program->function_count; i++)
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(program->functions[i].value); block;
              block = LLVMGetNextBasicBlock(block))
             for (LLVMValueRef at = LLVMGetFirstInstruction(block); at; at = LLVMGetNextInstruction(at))
                 gather_instruction(program, i, at);
-    /* The system gives main() its arguments. */
+    /* The system gives main() its arguments: lists of strings, which nobody else knows of. */
     LLVMValueRef first = LLVMGetNamedFunction(program->module, "main");
+    rf_object arguments = new_memory(program, RF_O_GLOBAL);
+    rf_points_add(program->points, rf_points_content(program->points, arguments), arguments);
     for (unsigned i = 0; first && i < LLVMCountParams(first); i++)
-        rf_points_copy(program->points, node_of(program, LLVMGetParam(first, i)), outside(program));
+        rf_points_add(program->points, node_of(program, LLVMGetParam(first, i)), arguments);
     rf_points_solve(program->points, progress);
 }

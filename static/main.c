@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,17 @@ static LLVMModuleRef whole_program(LLVMContextRef context, char **paths, int cou
         }
     }
     return whole;
+}
+
+/* Local variables whose address nobody takes become values: what a pointer holds is then known for each place. */
+static bool values_of_locals(LLVMModuleRef module)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(module, "function(mem2reg)", NULL, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (error)
+        fprintf(stderr, WHO ": LLVM: %s\n", LLVMGetErrorMessage(error));
+    return !error;
 }
 
 static void progress(uint64_t done, uint64_t waiting)
@@ -200,6 +212,8 @@ int main(int argc, char **argv)
         return 2;
     }
     bool shows = isatty(2);
+    if (!values_of_locals(program.module))
+        return 2;
     rf_program_analyze(&program, shows ? progress : NULL);
     if (shows)
         fputs("\r\033[K", stderr);

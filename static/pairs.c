@@ -13,40 +13,45 @@ static void find_shared(const struct rf_program_ir *program, struct rf_set *shar
     size_t count = 0, capacity = 0;
     uint32_t objects = rf_points_objects(program->points);
     for (rf_object object = 1; object < objects; object++)
-        if (program->kinds[object] == RF_O_GLOBAL || program->kinds[object] == RF_O_OUTSIDE)
+        if ((program->kinds[object] == RF_O_GLOBAL || program->kinds[object] == RF_O_OUTSIDE) &&
+            rf_points_whole(program->points, object) == object)
             if (rf_set_add(shared, object)) {
                 work = rf_reserve(work, &capacity, count + 1, sizeof *work);
                 work[count++] = object;
             }
     for (size_t i = 0; i < program->given_count; i++)
         RF_SET_EACH(rf_points_of(program->points, program->given[i]), object)
-    if (rf_set_add(shared, object)) {
+    if (rf_set_add(shared, rf_points_whole(program->points, object))) {
         work = rf_reserve(work, &capacity, count + 1, sizeof *work);
-        work[count++] = object;
+        work[count++] = rf_points_whole(program->points, object);
     }
     while (count) {
         rf_object object = work[--count];
         RF_SET_EACH(rf_points_of(program->points, rf_points_content(program->points, object)), next)
-        if (rf_set_add(shared, next)) {
+        if (rf_set_add(shared, rf_points_whole(program->points, next))) {
             work = rf_reserve(work, &capacity, count + 1, sizeof *work);
-            work[count++] = next;
+            work[count++] = rf_points_whole(program->points, next);
         }
     }
     free(work);
 }
 
-/* The accesses of each object. Those that differ in nothing that matters are one. */
+/* The accesses of each object, and to which of its bytes. Those that differ in nothing that matters are one. */
 struct group {
-    uint32_t *accesses;
+    struct member {
+        uint32_t access;
+        uint64_t begin, end;
+    } * members;
     size_t count, capacity;
 };
 
-static bool alike(const struct rf_program_ir *program, const struct rf_threads *threads, uint32_t one, uint32_t other)
+static bool alike(const struct rf_program_ir *program, const struct rf_threads *threads, const struct member *one,
+                  const struct member *other)
 {
-    const struct rf_access *a = &program->accesses[one], *b = &program->accesses[other];
-    return a->site == b->site && a->writes == b->writes && a->atomic == b->atomic && a->begin == b->begin &&
-           a->end == b->end && threads->in[one] == threads->in[other] &&
-           threads->main_beside[one] == threads->main_beside[other];
+    const struct rf_access *a = &program->accesses[one->access], *b = &program->accesses[other->access];
+    return a->site == b->site && a->writes == b->writes && a->atomic == b->atomic && one->begin == other->begin &&
+           one->end == other->end && threads->in[one->access] == threads->in[other->access] &&
+           threads->main_beside[one->access] == threads->main_beside[other->access];
 }
 
 static void add_pair(struct rf_static_pairs *pairs, uint32_t one, uint32_t other)
@@ -77,14 +82,30 @@ static void pair_up(struct rf_static_pairs *pairs, const struct rf_program_ir *p
 {
     for (size_t i = 0; i < group->count; i++)
         for (size_t j = i; j < group->count; j++) {
-            uint32_t one = group->accesses[i], other = group->accesses[j];
-            const struct rf_access *a = &program->accesses[one], *b = &program->accesses[other];
-            if ((a->writes || b->writes) && !(a->atomic && b->atomic) && a->begin < b->end && b->begin < a->end &&
-                rf_threads_beside(threads, one, other))
+            const struct member *one = &group->members[i], *other = &group->members[j];
+            const struct rf_access *a = &program->accesses[one->access], *b = &program->accesses[other->access];
+            if ((a->writes || b->writes) && !(a->atomic && b->atomic) && one->begin < other->end &&
+                other->begin < one->end && rf_threads_beside(threads, one->access, other->access))
                 add_pair(pairs, a->site, b->site);
         }
     if (pairs->count > (size_t)1 << 22) /* many objects have the same ones */
         keep_each_once(pairs);
+}
+
+/* Many objects are accessed by the same, in the same way: once is enough. */
+static int by_members(const void *a, const void *b)
+{
+    const struct group *one = a, *other = b;
+    if (one->count != other->count)
+        return one->count < other->count ? -1 : 1;
+    for (size_t i = 0; i < one->count; i++) {
+        const struct member *x = &one->members[i], *y = &other->members[i];
+        if (x->access != y->access)
+            return x->access < y->access ? -1 : 1;
+        if (x->begin != y->begin || x->end != y->end)
+            return x->begin < y->begin || (x->begin == y->begin && x->end < y->end) ? -1 : 1;
+    }
+    return 0;
 }
 
 void rf_static_pairs_find(struct rf_static_pairs *pairs, const struct rf_program_ir *program,
@@ -100,22 +121,34 @@ void rf_static_pairs_find(struct rf_static_pairs *pairs, const struct rf_program
             continue;
         RF_SET_EACH(rf_points_of(program->points, program->accesses[i].pointer), object)
         {
-            struct group *group = &groups[object];
-            bool known = !rf_set_has(&shared, object) || program->kinds[object] == RF_O_FUNCTION;
+            rf_object whole = rf_points_whole(program->points, object);
+            struct group *group = &groups[whole];
+            struct member member = { i, program->accesses[i].begin, program->accesses[i].end };
+            if (!rf_points_is_beginning(program->points, object)) { /* anywhere inside */
+                member.begin = 0;
+                member.end = UINT64_MAX;
+            }
+            bool known = !rf_set_has(&shared, whole) || program->kinds[whole] == RF_O_FUNCTION;
             for (size_t j = group->count, looked = 0; !known && j-- > 0 && looked < 32; looked++)
-                known = alike(program, threads, group->accesses[j], i);
+                known = alike(program, threads, &group->members[j], &member);
             if (known)
                 continue;
-            group->accesses = rf_reserve(group->accesses, &group->capacity, group->count + 1, sizeof *group->accesses);
-            group->accesses[group->count++] = i;
+            group->members = rf_reserve(group->members, &group->capacity, group->count + 1, sizeof *group->members);
+            group->members[group->count++] = member;
         }
     }
     for (rf_object object = 1; object < objects; object++) {
+        if (rf_points_whole(program->points, object) != object)
+            continue;
         pairs->objects += program->kinds[object] != RF_O_FUNCTION;
         pairs->shared += rf_set_has(&shared, object) && program->kinds[object] != RF_O_FUNCTION;
-        pair_up(pairs, program, threads, &groups[object]);
-        free(groups[object].accesses);
     }
+    qsort(groups, objects, sizeof *groups, by_members);
+    for (uint32_t i = 0; i < objects; i++)
+        if (!i || by_members(&groups[i], &groups[i - 1]) != 0)
+            pair_up(pairs, program, threads, &groups[i]);
+    for (uint32_t i = 0; i < objects; i++)
+        free(groups[i].members);
     keep_each_once(pairs);
     free(groups);
     free(shared.words);

@@ -109,8 +109,8 @@ struct listener {
 };
 
 struct node {
-    rf_node same;                                    /* this node became part of that one; itself otherwise */
-    struct rf_set objects, fresh, to, loads, stores; /* what goes where: nodes */
+    rf_node same;                                            /* this node became part of that one; itself otherwise */
+    struct rf_set objects, fresh, to, shifts, loads, stores; /* what goes where: nodes */
     struct listener *listeners;
     bool waiting;
 };
@@ -120,6 +120,10 @@ struct rf_points {
     size_t node_capacity, content_capacity, work_capacity;
     uint32_t node_count, object_count;
     rf_node *content; /* by object */
+    struct {
+        rf_object twin, whole; /* 0: it has none; it is none */
+    } * twins;                 /* by object */
+    size_t twin_capacity;
     rf_node *work;
     size_t work_begin, work_end;
     struct rf_set tried; /* hashes of edges along which a circle was looked for */
@@ -132,6 +136,8 @@ struct rf_points *rf_points_new(void)
     rf_points_node(points);
     points->content = rf_reserve(NULL, &points->content_capacity, 1, sizeof *points->content);
     points->content[0] = 0;
+    points->twins = rf_reserve(NULL, &points->twin_capacity, 1, sizeof *points->twins);
+    memset(points->twins, 0, sizeof *points->twins);
     points->object_count = 1;
     return points;
 }
@@ -150,7 +156,30 @@ rf_object rf_points_object(struct rf_points *points)
     points->content =
         rf_reserve(points->content, &points->content_capacity, points->object_count + 1, sizeof *points->content);
     points->content[points->object_count] = content;
+    points->twins = rf_reserve(points->twins, &points->twin_capacity, points->object_count + 1, sizeof *points->twins);
+    memset(&points->twins[points->object_count], 0, sizeof *points->twins);
     return points->object_count++;
+}
+
+rf_object rf_points_twin(struct rf_points *points, rf_object object)
+{
+    if (!points->twins[object].twin) {
+        rf_object twin = rf_points_object(points);
+        points->content[twin] = points->content[object];
+        points->twins[object].twin = twin;
+        points->twins[twin].whole = object;
+    }
+    return points->twins[object].twin;
+}
+
+bool rf_points_is_beginning(const struct rf_points *points, rf_object object)
+{
+    return points->twins[object].twin != 0;
+}
+
+rf_object rf_points_whole(const struct rf_points *points, rf_object object)
+{
+    return points->twins[object].whole ? points->twins[object].whole : object;
 }
 
 static rf_node find(const struct rf_points *points, rf_node node)
@@ -233,6 +262,13 @@ static void again(struct rf_points *points, rf_node node)
     wait_for(points, node);
 }
 
+void rf_points_shift(struct rf_points *points, rf_node to, rf_node from)
+{
+    from = find(points, from);
+    if (to && from && rf_set_add(&points->nodes[from].shifts, to))
+        again(points, from);
+}
+
 void rf_points_load(struct rf_points *points, rf_node to, rf_node pointer)
 {
     pointer = find(points, pointer);
@@ -267,6 +303,8 @@ static void unite(struct rf_points *points, rf_node into, rf_node other)
     /* Each side has not heard what the other had. */
     RF_SET_EACH(&from->to, node)
     rf_set_add(&to->to, node);
+    RF_SET_EACH(&from->shifts, node)
+    rf_set_add(&to->shifts, node);
     RF_SET_EACH(&from->loads, node)
     rf_set_add(&to->loads, node);
     RF_SET_EACH(&from->stores, node)
@@ -279,11 +317,12 @@ static void unite(struct rf_points *points, rf_node into, rf_node other)
     from->listeners = NULL;
     again(points, into);
     free(from->to.words);
+    free(from->shifts.words);
     free(from->loads.words);
     free(from->stores.words);
     free(from->objects.words);
     free(from->fresh.words);
-    from->to = from->loads = from->stores = from->objects = from->fresh = (struct rf_set){ NULL, 0, 0 };
+    from->to = from->shifts = from->loads = from->stores = from->objects = from->fresh = (struct rf_set){ NULL, 0, 0 };
 }
 
 /* Depth first from `from` over copies, without recursion; if `target` is reached, the path to it is one circle. */
@@ -337,6 +376,9 @@ static void step(struct rf_points *points, rf_node node)
     RF_SET_EACH(&fresh, object)
     {
         rf_node content = find(points, points->content[object]);
+        rf_object anywhere = points->twins[object].twin ? points->twins[object].twin : object;
+        RF_SET_EACH(&points->nodes[node].shifts, to)
+        rf_points_add(points, to, anywhere);
         RF_SET_EACH(&points->nodes[node].loads, to)
         rf_points_copy(points, to, content);
         RF_SET_EACH(&points->nodes[node].stores, from)

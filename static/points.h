@@ -4,8 +4,11 @@
  *    has one node for all of its content: fields, elements and bytes are not told apart. So any cast, union or pointer arithmetic
  *    inside an object is covered.
  * 2. Edges say what includes what: to >= from; to >= content of all that `pointer` points to; content of all that `pointer` points to
- *    >= from.
- * 3. Who waits for a node is told of every object that comes into it, once.
+ *    >= from; to >= all that `from` points to, at any place inside.
+ * 3. A pointer is to an object's beginning, or to any place inside, its beginning too: an object may have a twin, with the same content,
+ *    that stands for the second. So who accesses a constant distance behind a pointer knows which bytes of the object these are,
+ *    if it is the object itself and not its twin that the pointer may point to. One without a twin is always meant as a whole.
+ * 4. Who waits for a node is told of every object that comes into it, once.
  */
 #ifndef RF_STATIC_POINTS_H
 #define RF_STATIC_POINTS_H
@@ -39,10 +42,14 @@ typedef void rf_points_heard(void *context, rf_object object);
 struct rf_points *rf_points_new(void);
 rf_node rf_points_node(struct rf_points *points);
 rf_object rf_points_object(struct rf_points *points);
+rf_object rf_points_twin(struct rf_points *points, rf_object object);          /* made with the first call */
+rf_object rf_points_whole(const struct rf_points *points, rf_object object);   /* that it is the twin of; itself otherwise */
+bool rf_points_is_beginning(const struct rf_points *points, rf_object object); /* it has a twin */
 rf_node rf_points_content(const struct rf_points *points, rf_object object);
 
 void rf_points_add(struct rf_points *points, rf_node node, rf_object object);
 void rf_points_copy(struct rf_points *points, rf_node to, rf_node from);
+void rf_points_shift(struct rf_points *points, rf_node to, rf_node from); /* from, moved by some distance */
 void rf_points_load(struct rf_points *points, rf_node to, rf_node pointer);
 void rf_points_store(struct rf_points *points, rf_node pointer, rf_node from);
 void rf_points_listen(struct rf_points *points, rf_node node, rf_points_heard *heard, void *context);

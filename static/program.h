@@ -4,9 +4,10 @@
  *    pieces and put together from them is lost (doc/static.md).
  * 2. What a function without a body may do: read, change, keep and call all it can reach from its arguments and from what was ever
  *    given to such a function; static/libc.def says of some that they do less.
- * 3. Of a variable that is accessed by its name, with fields and indices that are constants, the bytes are known. So two fields of a
- *    global structure are not one, although points-to sets do not tell them apart.
- * 4. An access is one instruction, or a call of a libc function that the runtime sees as one. Its site is its line in the source.
+ * 3. Of an access a constant distance behind a pointer to the beginning of an object (static/points.h, 3), the bytes of the object are
+ *    known. So two fields of a structure are not one, although its content is.
+ * 4. A function that returns new memory and does nothing else with it makes another object for each of its calls (static/wrappers.c).
+ * 5. An access is one instruction, or a call of a libc function that the runtime sees as one. Its site is its line in the source.
  */
 #ifndef RF_STATIC_PROGRAM_H
 #define RF_STATIC_PROGRAM_H
@@ -30,8 +31,7 @@ struct rf_access {
     uint32_t function, site;
     rf_node pointer;
     bool reads, writes, atomic;
-    uint64_t begin,
-        end; /* the bytes of the object, if the pointer is a variable's own address and a constant; otherwise all of them */
+    uint64_t begin, end; /* the bytes behind the pointer; of an object to whose inside it points, any */
 };
 
 struct rf_function {
@@ -39,6 +39,8 @@ struct rf_function {
     rf_object object;
     rf_node result, varargs;
     bool has_body, called_from_outside; /* by code that we do not see, in any thread */
+    bool wraps;                         /* invariant 4 */
+    uint64_t wrapped;                   /* parameters that it may return besides, a bit for each */
     uint32_t *calls;                    /* those in it */
     size_t call_count, call_capacity;
 };
@@ -64,13 +66,18 @@ struct rf_program_ir {
     uint32_t *function_of_object; /* of RF_O_FUNCTION */
     size_t function_of_object_capacity;
     rf_object outside;
-    rf_node *given; /* what threads are made with */
+    rf_node specific; /* what threads keep under keys */
+    rf_node *given;   /* what threads are made with */
     size_t given_count, given_capacity;
     uint64_t without_line; /* accesses whose line is not known */
 };
 
 /* Gathers and solves. */
 void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t, uint64_t));
+
+/* Sets `wraps` of functions. */
+void rf_program_find_wrappers(struct rf_program_ir *program);
+bool rf_program_makes_memory(const char *name); /* a function of libc, as static/libc.def has it */
 
 /* By what the module says; UINT32_MAX: no function of the program. */
 uint32_t rf_program_function(const struct rf_program_ir *program, LLVMValueRef value);

@@ -111,6 +111,50 @@ int main(void)
 C
 check loop 'aa ac ' # joins in a loop are not counted: conservative
 
+cat >heap.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+struct box {
+    long one, other, list[4];
+};
+static void *get(size_t size)
+{
+    void *block = malloc(size);
+    if (!block)
+        abort();
+    return block;
+}
+static struct box *box;
+static long *apart;
+static void *(*maker)(size_t) = malloc;
+static void *work(void *given)
+{
+    box->one = 1; /* a */
+    box->list[(long)given] = 2; /* b */
+    *apart = 3; /* c */
+    return given;
+}
+int main(void)
+{
+    pthread_t t;
+    long *made = maker(8);
+    box = get(sizeof *box);
+    apart = get(8);
+    pthread_create(&t, 0, work, 0);
+    box->other = 4; /* d */
+    box->one = 5; /* e */
+    *apart = 6; /* f */
+    *made = 7; /* g */
+    long *inside = &box->other;
+    for (int i = 0; i < 1; i++)
+        inside--;
+    *inside = 8; /* h */
+    return 0;
+}
+C
+# Fields are told apart on the heap, and what two calls of a wrapper of malloc() made; not where an index or a loop decides which it is.
+check heap 'ae ah bd be bh cf '
+
 cat >outside.c <<'C'
 #include <pthread.h>
 extern void somewhere(void (*)(int *), int *); /* a library without bitcode */
