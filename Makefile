@@ -203,7 +203,7 @@ setup:
 
 demo:
 	@scripts/setup build
-	@$(MAKE) --no-print-directory $(JOBS) all
+	@$(MAKE) --no-print-directory $(JOBS) $(B)/redflag rt
 	@REDFLAG=$(B)/redflag scripts/demo
 
 tests: $(UNIT)

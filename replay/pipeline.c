@@ -103,15 +103,14 @@ static void add_range(struct share *share, uint32_t begin, uint32_t end)
 static size_t mark_units(const struct rf_batch *batch, uint32_t *marks)
 {
     size_t count = 0;
-    uint64_t last = 0;
-    bool others = true;
+    uint64_t last = UINT64_MAX;
     for (size_t i = 0; i < batch->count; i++) {
         const struct rf_event *event = &batch->events[i];
-        bool other = event->op > RF_WRITE;
+        /* What is not an access has a number that no unit and no neighbour has. */
+        uint64_t unit = event->op > RF_WRITE ? ~(uint64_t)i << 32 : event->addr / RF_SHARD;
         marks[count] = (uint32_t)i;
-        count += ((event->addr ^ last) >= RF_SHARD) | other | others;
-        last = event->addr;
-        others = other;
+        count += unit != last;
+        last = unit;
     }
     return count;
 }

@@ -107,8 +107,9 @@ static inline struct rf_cursor rf_cursor_at(const struct rf_batch *batch, size_t
     return cursor;
 }
 
-/* Bytes that stay together: neighbours are accessed one after the other, and their cells share pages. */
-#define RF_SHARD 4096u
+/* Bytes that stay together: neighbours are accessed one after the other, and their cells share pages. Smaller units make more and
+ * shorter ranges for each worker, larger ones an uneven division of small programs. */
+#define RF_SHARD 65536u
 
 static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
 {
