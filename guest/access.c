@@ -71,7 +71,7 @@ __attribute__((noinline)) void rf_step_locked(uint64_t *place, unsigned mask, st
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     uint64_t quick;
     bool refuses = __builtin_expect(rf_refuses, 0) && !step->allowed && !step->self->late;
-    if (rf_locked_quick(step, word, mask, &quick)) {
+    if (rf_locked_quick(place, step, word, mask, &quick)) {
         uint64_t old = word;
         if (quick == word || __atomic_compare_exchange_n(place, &word, quick, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             rf_record_end_unless(stripe, old, quick);
@@ -354,23 +354,25 @@ void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         rf_race_found(self, &race);
 }
 
-/* As repeats_plainly() for a record: one slice has all bytes of the mask. See guest/units.h, 2. */
+/* As repeats_plainly() for a record, in one look. See guest/units.h, 2. */
 static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
-    if (!rf_word_is_record(word))
-        return false;
     const uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
+    bool writes = flags & RF_A_WRITE, sets = false;
+    unsigned covered = 0;
     for (unsigned i = 0; i < RF_WORD_M(word) && i < RF_RECORD_MOST; i++) {
         uint64_t slice = __atomic_load_n(&record[i], __ATOMIC_RELAXED);
-        if ((mask & ~RF_WORD_M(slice)) || (slice & RF_WRITES_BIT))
+        if (slice & RF_WRITES_BIT) /* atomic */
             continue;
-        uint64_t moment = flags & RF_A_WRITE ? RF_WORD_X(slice) : slice & RF_ODD_BIT ? UINT64_MAX : RF_WORD_Y(slice);
-        if (moment - rf_hot.first >= rf_hot.span)
-            return false;
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+        sets |= !writes && (slice & RF_ODD_BIT);
+        uint64_t moment = writes ? RF_WORD_X(slice) : slice << 8 >> 36; /* with the odd bit above it */
+        if (moment - rf_hot.first < rf_hot.span)
+            covered |= RF_WORD_M(slice);
     }
-    return false;
+    if (mask & ~covered)
+        return sets && rf_word_repeats(place, word, mask, flags);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
 }
 
 /* The same for a read map that has few moments. */
@@ -388,6 +390,16 @@ static inline bool repeats_in_set(const uint64_t *place, uint64_t word, unsigned
     return false;
 }
 
+/* The same for all that has units. */
+static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    if (!rf_word_has_units(word))
+        return false;
+    if (word & RF_WRITES_BIT)
+        return repeats_in_record(place, word, mask, flags);
+    return (!(flags & RF_A_WRITE) && repeats_in_set(place, word, mask)) || rf_word_repeats(place, word, mask, flags);
+}
+
 /* Another part of a granule that the thread has accessed in this epoch, or the same in another way. */
 static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
 {
@@ -398,9 +410,9 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
         return true;
     if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return false;
-    uint32_t note = rf_moment_note_here(step->self, pc, step->flags, size);
-    if (note != rf_moment_note((uint32_t)moment)) /* else the moment tells it */
-        rf_nearby_put(step->self, place, mask, (uint32_t)moment, note);
+    uint64_t key = rf_access_key(pc, step->flags, size);
+    if (!rf_note_is(rf_moment_note((uint32_t)moment), key, step->self->locks, rf_depot_node(step->self))) /* else the moment tells it */
+        rf_nearby_put(step->self, place, mask, (uint32_t)moment, rf_moment_note_here(step->self, pc, step->flags, size));
     return true;
 }
 
@@ -441,12 +453,9 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
             rf_seen_put(addr, mask, step->flags);
         return;
     }
-    bool set = (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT && !(step->flags & RF_A_WRITE);
-    if (!(set && repeats_in_set(place, word, mask)) && !repeats_in_record(place, word, mask, step->flags) &&
-        !joins(step, place, word, mask, pc, size) &&
-        !(rf_word_has_units(word) && rf_word_repeats(place, word, mask, step->flags))) {
-        step->now = rf_moment_now(step->self, pc, step->flags, size);
-        if (__builtin_expect(!step->now, 0))
+    if (!repeats(place, word, mask, step->flags) && !joins(step, place, word, mask, pc, size)) {
+        step->now = rf_moment_at_hand(step->self, rf_access_key(pc, step->flags, size));
+        if (!step->now && !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
             return;
         step_granule(place, word, mask, step);
         touch(place);

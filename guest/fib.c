@@ -299,7 +299,7 @@ static bool in_record(uint64_t *place, unsigned mask, struct rf_step *step)
     bool record = rf_word_is_record(word) && word != RF_CLOSED;
     if (record) {
         step->race = 0;
-        if (!rf_locked_quick(step, word, mask, &next)) {
+        if (!rf_locked_quick(place, step, word, mask, &next)) {
             rf_slices_of(word, &slices);
             if (rf_step_refuses(step) && rf_slices_race(&slices, mask, step)) {
                 next = word;

@@ -1,5 +1,7 @@
 #include "guest/granule.h"
 
+#include "guest/nearby.h"
+
 #define DIGIT(code, place) ((code) / (place) % 3)
 #define PAIRS(code, digit)                                                                                                   \
     ((DIGIT(code, 1) == (digit)) * 0x03 | (DIGIT(code, 3) == (digit)) * 0x0c | (DIGIT(code, 9) == (digit)) * 0x30 |          \
@@ -12,6 +14,13 @@ const struct rf_masks rf_mixed_masks[81] = { MASKS9(0),  MASKS9(9),  MASKS9(18),
 
 const uint8_t rf_atomic_masks[16] = { 0,    0xff, 0x0f, 0xf0, 0x03, 0x0c, 0x30, 0xc0,
                                       0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80 };
+
+/* A moment of the calling thread's present epoch. Those that lie in another block than its newest are taken for old, which costs a step
+ * and is never wrong. */
+static inline bool is_of_epoch(uint32_t moment)
+{
+    return moment - rf_hot.first < rf_hot.span;
+}
 
 static struct rf_slice *add(struct rf_slices *slices, unsigned mask, uint32_t w, uint32_t r)
 {
@@ -417,46 +426,66 @@ static void put_bytes(uint64_t *list, unsigned *count, unsigned mask, uint64_t c
     list[(*count)++] = (uint64_t)mask << 56 | cell;
 }
 
+/* A slice that the step makes. It becomes part of one that the same epoch made, from whatever place in the program, as in a word
+ * (rf_word_join): so a granule that is gone through byte by byte is soon in one piece again. Returns the moment of both. */
+static uint32_t put_slice(const uint64_t *place, uint64_t *list, unsigned *count, uint64_t slice, const struct rf_step *step)
+{
+    unsigned mask = RF_WORD_M(slice);
+    bool writes = step->flags & RF_A_WRITE, own = step->self == rf_hot.self; /* others' notes are not ours to keep */
+    for (unsigned i = 0; i < *count && own; i++) {
+        uint32_t r = RF_WORD_Y(list[i]), w = RF_WORD_X(list[i]);
+        if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !is_of_epoch(r) || w != (writes ? r : RF_WORD_X(slice)))
+            continue;
+        list[i] |= (uint64_t)mask << 56;
+        if (r != step->now)
+            rf_nearby_put(step->self, place, mask, r, rf_moment_note(step->now));
+        return r;
+    }
+    list[(*count)++] = slice;
+    return step->now;
+}
+
 /* A plain access after everything that it meets: [FT' READ EXCL], [FT' WRITE EXCL], byte by byte; bytes that this epoch has accessed
  * already stay as they are. */
-static bool plain_quick(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
+static bool plain_quick(const uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
 {
-    uint64_t old[RF_RECORD_MOST] = { 0 }, list[RF_RECORD_MOST] = { 0 }; /* bytes are eight: there are never more */
-    unsigned old_count = spread(word, old), count = 0, left = mask;
+    uint64_t list[RF_RECORD_MOST], made[RF_GRANULE]; /* bytes are eight: there are never more */
+    unsigned count = spread(word, list), kept = 0, made_count = 0, left = mask;
     bool writes = step->flags & RF_A_WRITE;
     uint32_t y = step->now;
-    for (unsigned i = 0; i < old_count; i++) {
-        unsigned m = RF_WORD_M(old[i]), met = m & mask;
-        if (!met) {
-            list[count++] = old[i];
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t r = RF_WORD_Y(list[i]), w = RF_WORD_X(list[i]);
+        if (!(RF_WORD_M(list[i]) & mask))
             continue;
-        }
-        uint32_t r = RF_WORD_Y(old[i]), w = RF_WORD_X(old[i]);
-        if ((old[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !rf_step_ordered(step, r) || !rf_step_ordered(step, w))
+        if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !rf_step_ordered(step, r) || !rf_step_ordered(step, w))
             return false;
-        if ((writes ? w : r) - rf_hot.first < rf_hot.span) {
-            list[count++] = old[i];
-            left &= ~met;
-            continue;
-        }
-        if (m & ~met)
-            list[count++] = RF_WORD(m & ~met, r, w);
-        if (!writes) {
-            put_bytes(list, &count, met, RF_WORD(0, y, w));
-            left &= ~met;
-        }
+        if (is_of_epoch(writes ? w : r))
+            left &= ~RF_WORD_M(list[i]);
     }
-    if (left)
-        put_bytes(list, &count, left, RF_WORD(0, y, y));
-    if (as_word_of(y, list, count, next))
+    unsigned rest = left; /* what no slice has was never accessed */
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t slice = list[i];
+        unsigned met = slice & RF_WRITES_BIT ? 0 : RF_WORD_M(slice) & left; /* atomic ones were not met */
+        if (met)
+            put_bytes(made, &made_count, met, RF_WORD(0, y, writes ? y : RF_WORD_X(slice)));
+        slice &= ~((uint64_t)met << 56);
+        rest &= ~met;
+        if (RF_WORD_M(slice))
+            list[kept++] = slice;
+    }
+    if (rest)
+        put_bytes(made, &made_count, rest, RF_WORD(0, y, writes ? y : 0));
+    for (unsigned i = 0; i < made_count; i++)
+        y = put_slice(place, list, &kept, made[i], step);
+    if (kept <= 3 && as_word_of(y, list, kept, next))
         return true;
     /* The record that it had is written anew if it has room: see rf_slices_word(). */
-    bool reuse = rf_word_is_record(word) && (RF_WORD_M(word) > RF_RECORD_FEW) == (count > RF_RECORD_FEW);
-    uint32_t number = reuse ? RF_WORD_X(word) : rf_record_new(step->stripe, count);
-    uint64_t *record = rf_record_at(number, count);
-    for (unsigned i = 0; i < count; i++)
+    bool reuse = rf_word_is_record(word) && (RF_WORD_M(word) > RF_RECORD_FEW) == (kept > RF_RECORD_FEW);
+    uint32_t number = reuse ? RF_WORD_X(word) : rf_record_new(step->stripe, kept);
+    uint64_t *record = rf_record_at(number, kept);
+    for (unsigned i = 0; i < kept; i++)
         __atomic_store_n(&record[i], list[i], __ATOMIC_RELAXED);
-    *next = RF_WORD(count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+    *next = RF_WORD(kept, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
     return true;
 }
 
@@ -539,20 +568,13 @@ bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned ma
     return true;
 }
 
-bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+bool rf_locked_quick(const uint64_t *place, const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     if (step->flags & RF_A_ATOMIC)
         return rf_word_is_record(word) && atomic_quick(word, mask, step, next);
     if (rf_word_is_atomic(word))
         return false;
-    return plain_quick(word, mask, step, next);
-}
-
-/* A moment of the calling thread's present epoch. Those that lie in another block than its newest are taken for old, which costs a step
- * and is never wrong. */
-static inline bool is_of_epoch(uint32_t moment)
-{
-    return moment - rf_hot.first < rf_hot.span;
+    return plain_quick(place, word, mask, step, next);
 }
 
 /* A moment of the present epoch in a set; see guest/units.h, 2. */

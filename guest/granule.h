@@ -287,7 +287,7 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
 bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
 /* The same for what concerns records, with the stripe's lock: it is changed or taken, and *next is the word to be. */
-bool rf_locked_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
+bool rf_locked_quick(const uint64_t *place, const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
 /* Whether an access to these bytes repeats one of the present epoch: nothing would change. No lock needed; `word` was loaded from
  * *place. */

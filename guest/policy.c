@@ -54,7 +54,7 @@ uint64_t rf_policy_next(uint64_t *place, uint64_t old, unsigned mask, struct rf_
     struct rf_slices slices;
     struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
-    if (!rf_locked_quick(step, old, mask, &next)) {
+    if (!rf_locked_quick(place, step, old, mask, &next)) {
         rf_slices_of(old, &slices);
         if (rf_step_refuses(step) && rf_slices_race(&slices, mask, step)) {
             next = old;

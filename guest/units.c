@@ -7,6 +7,7 @@
 
 #define AT_ONCE 128u /* units that a stripe takes from the plane */
 #define UNITS ((1u << 27) - AT_ONCE)
+#define HUGE_FROM ((size_t)2 << 20) /* from here on a plane has huge pages: its units are taken one after the other, and met by chance */
 
 struct rf_stripe rf_stripes[RF_STRIPES];
 static uint32_t taken[3]; /* of each plane; grows, by atomic additions */
@@ -23,6 +24,8 @@ static uint32_t take_unit(uint32_t *free, uint32_t *next, uint32_t *end, unsigne
             if (*next > UNITS)
                 rf_die("out of room for the histories of shared or divided granules");
             *end = *next + AT_ONCE;
+            if (*next * size == HUGE_FROM)
+                RF_SYSCALL(SYS_madvise, (char *)at + HUGE_FROM, UNITS * size - HUGE_FROM, MADV_HUGEPAGE);
             *next += !*next;
         }
         number = (*next)++;
