@@ -3,9 +3,11 @@
  * 1. spPairs are the lines of a file that `redflag static` made, or the pairs of the store. deSites are in a file of lines, one for each
  *    site of the program that is in a pair: "- SITE PLACE", or "+ SITE PLACE" once it was seen to access memory that several threads
  *    can reach. dpPairs are the pairs both of whose sites have a '+'.
- * 2. The runtime has the file mapped and sets a '+' by storing one byte, so that nothing is lost when the program is killed, and any number
- *    of processes can share it. Lines are only ever added, under a lock of the file.
- * 3. The exit status is the program's.
+ * 2. The runtime sets a '+' by writing one byte before the access happens, so that nothing is lost when the program is killed, and any
+ *    number of processes can share it. Lines are only ever added, under a lock of the file.
+ * 3. The program comes first: if its file cannot be written (a full disk, a directory that is read-only), that is said, and it runs
+ *    without being looked at.
+ * 4. The exit status is the program's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -173,48 +176,97 @@ static int by_site(const void *a, const void *b)
     return strcmp(((const struct site *)a)->name, ((const struct site *)b)->name);
 }
 
-/* All sites of the program that a pair names, and that the file does not have yet. */
+struct name_state {
+    const char *name;
+    bool escaped;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct name_state *)a)->name, ((const struct name_state *)b)->name);
+}
+
+/* The names that pairs use, each once: most are in many of them. */
+static struct name_state *names_of(const struct caper *caper, size_t *count)
+{
+    size_t all = 0;
+    struct name_state *names = rf_zeroed(2 * caper->pair_count + 1, sizeof *names);
+    for (size_t i = 0; i < caper->pair_count; i++) {
+        names[all++].name = caper->pairs[i].first;
+        names[all++].name = caper->pairs[i].second;
+    }
+    qsort(names, all, sizeof *names, by_name);
+    *count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!*count || strcmp(names[i].name, names[*count - 1].name) != 0)
+            names[(*count)++] = names[i];
+    return names;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct rf_site *one = *(const struct rf_site *const *)a, *other = *(const struct rf_site *const *)b;
+    return one < other ? -1 : one > other;
+}
+
+/* The sites of the program that pairs name, each once. */
+static const struct rf_site **named_sites(const struct caper *caper, const struct rf_site_list *list, size_t *count)
+{
+    size_t capacity = 0, name_count, all = 0;
+    struct name_state *names = names_of(caper, &name_count);
+    const struct rf_site **found = NULL;
+    for (size_t i = 0; i < name_count; i++) {
+        size_t more = rf_site_list_find(list, names[i].name, NULL, 0);
+        found = rf_reserve(found, &capacity, all + more + 1, sizeof *found);
+        rf_site_list_find(list, names[i].name, found + all, more);
+        all += more;
+    }
+    free(names);
+    if (all)
+        qsort(found, all, sizeof *found, by_place);
+    *count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!*count || found[i] != found[*count - 1])
+            found[(*count)++] = found[i];
+    return found;
+}
+
+/* All sites of the program that a pair names, and that the file does not have yet. What cannot be written whole is not there at all. */
 static int add_sites(struct caper *caper, const struct rf_site_list *list)
 {
-    char name[512], place[4352];
+    char name[512], place[4352], last = '\n';
+    size_t count;
     int fd = open(caper->state, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0 || flock(fd, LOCK_EX) != 0)
         return failed(caper->state);
     int status = read_state(caper);
+    off_t before = lseek(fd, 0, SEEK_END);
+    if (before > 0 && pread(fd, &last, 1, before - 1) != 1)
+        status = failed(caper->state);
     qsort(caper->sites, caper->site_count, sizeof *caper->sites, by_site);
     FILE *file = fdopen(fd, "a");
     rf_check_memory(file, 1);
-    /* Names repeat: most sites are in many pairs. */
+    if (last != '\n')
+        fputc('\n', file);
+    const struct rf_site **found = named_sites(caper, list, &count);
     size_t known = caper->site_count;
-    const char *last[2] = { "", "" };
-    for (size_t i = 0; !status && i < 2 * caper->pair_count; i++) {
-        const char *wanted = i % 2 ? caper->pairs[i / 2].second : caper->pairs[i / 2].first;
-        if (strcmp(wanted, last[i % 2]) == 0)
+    for (size_t i = 0; i < count && !status; i++) {
+        struct site key = { .name = name };
+        rf_site_name(found[i], name, sizeof name);
+        rf_site_place(found[i], place, sizeof place);
+        if (bsearch(&key, caper->sites, known, sizeof key, by_site))
             continue;
-        last[i % 2] = wanted;
-        size_t count = rf_site_list_find(list, wanted, NULL, 0);
-        const struct rf_site **found = rf_zeroed(count, sizeof *found);
-        rf_site_list_find(list, wanted, found, count);
-        for (size_t j = 0; j < count; j++) {
-            struct site key = { .name = name };
-            rf_site_name(found[j], name, sizeof name);
-            rf_site_place(found[j], place, sizeof place);
-            if (bsearch(&key, caper->sites, known, sizeof key, by_site))
-                continue;
-            bool there = false;
-            for (size_t k = known; k < caper->site_count && !there; k++)
-                there = strcmp(caper->sites[k].name, name) == 0;
-            if (there)
-                continue;
-            /* A jump to a hook does not say where it comes from: such a site is taken as escaped. */
-            fprintf(file, "%c %s %s\n", found[j]->jump ? '+' : '-', name, place);
-            caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
-            caper->sites[caper->site_count++] = (struct site){ copy(name), copy(place), found[j]->jump };
-        }
-        free(found);
+        /* A jump to a hook does not say where it comes from: such a site is taken as escaped. */
+        fprintf(file, "%c %s %s\n", found[i]->jump ? '+' : '-', name, place);
+        caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
+        caper->sites[caper->site_count++] = (struct site){ copy(name), copy(place), found[i]->jump };
     }
-    if (fflush(file) != 0 || fsync(fd) != 0)
+    free(found);
+    if (!status && (fflush(file) != 0 || (fsync(fd) != 0 && errno != EINVAL))) {
         status = failed(caper->state);
+        if (before >= 0 && ftruncate(fd, before) != 0)
+            fprintf(stderr, WHO ": %s: what was written of it cannot be taken back: %s\n", caper->state, strerror(errno));
+    }
     fclose(file);
     return status;
 }
@@ -234,31 +286,12 @@ static bool means(const char *name, const struct site *site)
     return false;
 }
 
-struct name_state {
-    const char *name;
-    bool escaped;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct name_state *)a)->name, ((const struct name_state *)b)->name);
-}
-
 /* Each name is looked up once. One that no site of the program has stands for accesses by functions of libc, which have no hook: it
  * counts as escaped (doc/caper.md), once the sites are known at all. */
 static size_t find_dynamic(struct caper *caper)
 {
-    size_t count = 0, kept = 0, dynamic = 0;
-    struct name_state *names = rf_zeroed(2 * caper->pair_count, sizeof *names);
-    for (size_t i = 0; i < caper->pair_count; i++) {
-        names[count++].name = caper->pairs[i].first;
-        names[count++].name = caper->pairs[i].second;
-    }
-    if (count)
-        qsort(names, count, sizeof *names, by_name);
-    for (size_t i = 0; i < count; i++)
-        if (!kept || strcmp(names[i].name, names[kept - 1].name) != 0)
-            names[kept++] = names[i];
+    size_t kept, dynamic = 0;
+    struct name_state *names = names_of(caper, &kept);
     for (size_t i = 0; i < kept && caper->site_count; i++) {
         bool there = false;
         for (size_t j = 0; j < caper->site_count && !names[i].escaped; j++)
@@ -321,7 +354,8 @@ static void pass_on(int number)
         kill(child_number, number);
 }
 
-static int run(const struct caper *caper)
+/* `looks`: otherwise all hooks are taken out of its code. */
+static int run(const struct caper *caper, bool looks)
 {
     int status = 0;
     fflush(NULL);
@@ -329,8 +363,8 @@ static int run(const struct caper *caper)
     if (child == 0) {
         size_t count = 0;
         char **words = rf_zeroed(16, sizeof *words);
-        words[count++] = "run";
-        words[count++] = "--escape";
+        words[count++] = looks ? "run" : "chase";
+        words[count++] = looks ? "--escape" : "--no-pair";
         words[count++] = "--exitcode=0";
         words[count++] = "--";
         for (char **word = caper->program; *word; word++) {
@@ -338,8 +372,9 @@ static int run(const struct caper *caper)
             words[count++] = *word;
             words[count] = NULL;
         }
-        setenv(RF_CAPER_VARIABLE, caper->state, 1);
-        _exit(rf_cli_run((int)count, words));
+        if (looks)
+            setenv(RF_CAPER_VARIABLE, caper->state, 1);
+        _exit(looks ? rf_cli_run((int)count, words) : rf_cli_chase((int)count, words));
     }
     if (child < 0) {
         fprintf(stderr, WHO ": cannot start a process: %s\n", strerror(errno));
@@ -355,6 +390,17 @@ static int run(const struct caper *caper)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static bool directory_exists(const char *path)
+{
+    char *directory = copy(path), *slash = strrchr(directory, '/');
+    struct stat facts;
+    if (slash)
+        *slash = 0;
+    bool there = !slash || slash == directory || stat(directory, &facts) == 0;
+    free(directory);
+    return there;
+}
+
 static int look(struct caper *caper)
 {
     struct rf_site_list list = { .modules = NULL };
@@ -365,12 +411,18 @@ static int look(struct caper *caper)
     }
     if (!rf_program_sites(&list, path, true, WHO))
         return RF_EXIT_USAGE;
+    bool misspelled = access(caper->state, F_OK) != 0 && !directory_exists(caper->state);
     int status = add_sites(caper, &list);
     rf_site_list_free(&list);
     if (status)
-        return status;
+        return misspelled ? status : run(caper, false);
+    char *absolute = realpath(caper->state, NULL); /* wherever the program goes */
+    if (absolute) {
+        free(caper->state);
+        caper->state = absolute;
+    }
     size_t before = find_dynamic(caper);
-    int code = run(caper);
+    int code = run(caper, true);
     if (read_state(caper) != 0)
         return code;
     size_t after = find_dynamic(caper);

@@ -1,9 +1,10 @@
 /* See guest/caper.h. */
 #include "guest/caper.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "core/caper.h"
 #include "guest/escape.h"
@@ -18,12 +19,17 @@ bool rf_caper_on;
 /* By the address behind the call. Written under the lock of guest/modules.c, each entry once, its pc last; read by all. */
 struct site {
     uintptr_t pc;
-    char *mark; /* in the file */
+    char *mark; /* where its line begins in our copy of the file: '-', '+' if the file has it, LATER if it could not be written. Atomic */
 };
 
+#define LATER '!'
+
 static struct {
-    char *file;
+    const char *path;
+    char *file; /* our copy, NULL if there is none: then nothing is looked at */
     size_t size;
+    bool failed; /* to write, and it was said. Atomic, as the next */
+    bool lost;   /* our lines are not in the file any more: those that are to be marked are appended */
     struct site *sites;
     size_t capacity, count; /* a power of two; never more than half of it */
 } caper;
@@ -44,17 +50,106 @@ static char *mark_of(uintptr_t pc)
     return __atomic_load_n(&site->pc, __ATOMIC_ACQUIRE) ? site->mark : NULL;
 }
 
+/* ---- the file ---- */
+
+static char *next_line(char *at)
+{
+    while (at < caper.file + caper.size && *at != '\n')
+        at++;
+    return at < caper.file + caper.size ? at + 1 : at;
+}
+
+/* A '+' and the rest of the line at the end of the file: one write, so that others' lines come before it or after it. */
+static bool append_line(long fd, char *line)
+{
+    static const char plus = '+';
+    char *next = next_line(line);
+    struct iovec parts[] = { { (void *)(uintptr_t)&plus, 1 }, { line + 1, (size_t)(next - line) - 1 } };
+    return RF_SYSCALL(SYS_writev, fd, parts, 2) == next - line;
+}
+
+/* At the end of a file that has lost our lines: this one, or, the first time, all that are known to have escaped as well. */
+static bool write_again(char *one, bool all)
+{
+    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, caper.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    bool good = fd >= 0;
+    if (good && all) {
+        good = RF_SYSCALL(SYS_write, fd, "\n", 1) == 1; /* what it was cut to may end in half a line */
+        for (char *line = caper.file; line < caper.file + caper.size && good; line = next_line(line)) {
+            char mark = __atomic_load_n(line, __ATOMIC_RELAXED);
+            if (line != one && (mark == '+' || mark == LATER))
+                good = append_line(fd, line);
+        }
+    }
+    if (good && one)
+        good = append_line(fd, one);
+    if (fd >= 0)
+        RF_SYSCALL(SYS_close, fd);
+    return good;
+}
+
+/* Does the file still have the line where it was? */
+static bool has_line(long fd, const char *line, size_t length)
+{
+    char there[256];
+    length = length < sizeof there ? length : sizeof there;
+    return RF_SYSCALL(SYS_pread64, fd, there, length, line - caper.file) == (long)length &&
+           (there[0] == '-' || there[0] == '+') && __builtin_memcmp(there + 1, line + 1, length - 1) == 0;
+}
+
+/* Marks a line in the file. */
+static bool write_mark(char *line)
+{
+    bool good = false;
+    if (__atomic_load_n(&caper.lost, __ATOMIC_RELAXED))
+        return write_again(line, false);
+    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, caper.path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 && fd != -ENOENT)
+        return false;
+    bool there = fd >= 0 && has_line(fd, line, (size_t)(next_line(line) - line));
+    if (there)
+        good = RF_SYSCALL(SYS_pwrite64, fd, "+", 1, line - caper.file) == 1;
+    if (fd >= 0)
+        RF_SYSCALL(SYS_close, fd);
+    return there ? good : write_again(line, !__atomic_exchange_n(&caper.lost, true, __ATOMIC_RELAXED));
+}
+
 static void escaped(uintptr_t pc)
 {
     char *mark = mark_of(pc);
-    if (mark && __atomic_load_n(mark, __ATOMIC_RELAXED) != '+')
-        __atomic_store_n(mark, '+', __ATOMIC_RELAXED);
+    if (!mark || __atomic_load_n(mark, __ATOMIC_RELAXED) != '-')
+        return;
+    bool good = write_mark(mark);
+    __atomic_store_n(mark, good ? '+' : LATER, __ATOMIC_RELAXED);
+    if (!good && !__atomic_exchange_n(&caper.failed, true, __ATOMIC_RELAXED))
+        rf_say("%s: cannot be written; the sites that escape are tried again at the end", caper.path);
+}
+
+/* Was the file cut or taken away? */
+static bool was_cut(void)
+{
+    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, caper.path, O_RDONLY | O_CLOEXEC);
+    long size = fd < 0 ? 0 : RF_SYSCALL(SYS_lseek, fd, 0, 2 /* SEEK_END */);
+    if (fd >= 0)
+        RF_SYSCALL(SYS_close, fd);
+    return size < (caper.lost ? 1 : (long)caper.size);
+}
+
+void rf_caper_finish(void)
+{
+    bool left = caper.file && was_cut();
+    for (char *line = caper.file; line && line < caper.file + caper.size && !left; line = next_line(line))
+        left = __atomic_load_n(line, __ATOMIC_RELAXED) == LATER;
+    if (left && !write_again(NULL, true))
+        rf_say("%s: could still not be written: sites that have escaped are not kept", caper.path);
 }
 
 /* ---- listening ---- */
 
 static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
+    if (!caper.file)
+        return;
     if (size && !rf_escape_filters(self, addr, size) && !rf_escape_own_stack(self, addr))
         escaped(pc);
     rf_escape_stores(addr, size, flags);
@@ -90,13 +185,6 @@ static const struct rf_tap listening = { .alone = true,
 
 /* ---- modules ---- */
 
-static char *next_line(char *at)
-{
-    while (at < caper.file + caper.size && *at != '\n')
-        at++;
-    return at < caper.file + caper.size ? at + 1 : at;
-}
-
 /* The offset, if the line is of this module; UINT64_MAX otherwise. The line ends within the file. */
 static uint64_t offset_in(const char *line, const char *end, const char *id)
 {
@@ -124,7 +212,7 @@ static void add_site(uintptr_t pc, char *mark)
     if (site->pc)
         return;
     if (2 * (caper.count + 1) > caper.capacity) {
-        __atomic_store_n(mark, '+', __ATOMIC_RELAXED);
+        __atomic_store_n(mark, write_mark(mark) ? '+' : LATER, __ATOMIC_RELAXED);
         return;
     }
     site->mark = mark;
@@ -149,6 +237,8 @@ void rf_caper_module(const struct rf_image *image, const char *name)
 bool rf_caper_needs(const struct rf_hook_call *call, const char *hook_name)
 {
     struct rf_hook hook = rf_hook_named(hook_name);
+    if (!caper.file)
+        return !rf_hook_removable(&hook);
     if (!rf_hook_removable(&hook) || (hook.write && hook.size >= sizeof(uintptr_t)) || hook.kind == RF_HOOK_RANGE)
         return true;
     if (hook.kind == RF_HOOK_FUNCTION || call->jump) /* a jump's site was marked when it was written down */
@@ -176,20 +266,22 @@ void rf_caper_begin(char **environment)
     const char *path = path_in(environment);
     if (!path || !*path || rf_tap)
         return;
-    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     long size = fd < 0 ? fd : RF_SYSCALL(SYS_lseek, fd, 0, 2 /* SEEK_END */);
-    if (size < 0)
-        rf_die("%s: the sites of redflag caper cannot be read and written", path);
     size_t lines = 1;
-    if (size) {
-        caper.file = (char *)RF_SYSCALL(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if ((uintptr_t)caper.file > (uintptr_t)-4096)
-            rf_die("%s: the sites of redflag caper cannot be mapped", path);
-        caper.size = (size_t)size;
+    caper.path = path;
+    if (size > 0) {
+        caper.file = rf_pages((size_t)size);
+        for (long got; caper.size < (size_t)size &&
+                       (got = RF_SYSCALL(SYS_pread64, fd, caper.file + caper.size, (size_t)size - caper.size, caper.size)) > 0;)
+            caper.size += (size_t)got;
         for (size_t i = 0; i < caper.size; i++)
             lines += caper.file[i] == '\n';
     }
-    RF_SYSCALL(SYS_close, fd);
+    if (fd >= 0)
+        RF_SYSCALL(SYS_close, fd);
+    else
+        rf_say("%s: the sites of redflag caper cannot be read; nothing is looked at", path);
     for (caper.capacity = 1024; caper.capacity < 4 * lines;)
         caper.capacity *= 2;
     caper.sites = rf_pages(caper.capacity * sizeof *caper.sites);

@@ -3,8 +3,11 @@
  *
  * 1. Nothing is checked for races: Caper listens at the tap alone, with guest/escape.h to tell what has escaped. A thread's own stack has
  *    not, until a pointer to it has been published.
- * 2. The file is mapped and shared. A site is marked by one store; that it was marked before, or is being marked by somebody else, is no
- *    matter.
+ * 2. The file is read at the start, and a site is marked by writing one byte to it before the access that showed it happens, so that
+ *    nothing is lost if the program is killed then. That it was marked before, or is being marked by somebody else, is no matter.
+ *    The file is opened each time, which is once for each site: no descriptor of ours is left for the program to close, and a file that
+ *    was cut short or taken away meanwhile is written again, with all that is known. What cannot be written is said once, and tried
+ *    again at the end; the program goes on.
  * 3. Calls of hooks that nobody needs are taken out of the code when a module is looked at: entries and exits of functions, and accesses
  *    at sites that are in no pair, or have escaped in an earlier run. What stores eight bytes or more stays: it may publish a pointer.
  */
@@ -18,6 +21,7 @@
 extern bool rf_caper_on RF_OURS; /* set before there are threads */
 
 void rf_caper_begin(char **environment);
+void rf_caper_finish(void);
 /* Under the lock of guest/modules.c: the module's sites become known; then, of each of its calls, is it needed? */
 void rf_caper_module(const struct rf_image *image, const char *name);
 bool rf_caper_needs(const struct rf_hook_call *call, const char *hook_name);

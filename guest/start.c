@@ -184,6 +184,7 @@ static int finish(int status)
         rf_say("%zu accesses were not looked at: histories named more than %u places at once", (size_t)rf_moments_lost,
                1u << RF_MOMENT_BITS);
     rf_online_finish(self);
+    rf_caper_finish();
     rf_online_statistics();
     rf_unchecked_statistics();
     if (rf_options.stats)

@@ -480,7 +480,14 @@ static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValue
     }
     if (strcmp(known->name, "mmap") == 0) /* it changes all of the memory, which others may know the address of */
         add_access(program, caller, instruction, instruction, NULL, false, true, false);
-    if (strcmp(known->returns, "new") == 0)
+    if (strcmp(known->returns, "own") == 0) {
+        static rf_object own[sizeof knowns / sizeof *knowns];
+        rf_object *object = &own[known - knowns];
+        if (!*object)
+            *object = new_memory(program, RF_O_GLOBAL);
+        rf_points_add(program->points, result, *object);
+        add_access(program, caller, instruction, instruction, NULL, false, true, false);
+    } else if (strcmp(known->returns, "new") == 0)
         rf_points_add(program->points, result, new_memory(program, RF_O_HEAP));
     else if (known->returns[0] != '-') /* or what lies behind it: strchr() */
         rf_points_shift(program->points, result,

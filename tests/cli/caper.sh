@@ -80,6 +80,68 @@ run 137 -- ./app x y
 run 137 --state killed.sites -- ./app x y
 grep -q "^+ .*app.c:$(line shared):" killed.sites || fail "the kill lost a site: $(cat killed.sites)"
 
+# -- a file that goes bad: one line, and the program goes on -----------------------------------------------------------------------------------
+cat >cut.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int one, other, third, done;
+static void *work(void *unused)
+{
+    one++; /* one */
+    if (!done++ && getenv("CUT") && truncate(getenv("CUT"), getenv("HALF") ? 70 : 0))
+        _exit(9);
+    if (done == 1 && getenv("GONE") && unlink(getenv("GONE")))
+        _exit(9);
+    other++; /* other */
+    third++; /* third */
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[2];
+    (void)argv;
+    for (int i = 0; i < 2 && argc < 2; i++) {
+        pthread_create(&t[i], 0, work, 0);
+        pthread_join(t[i], 0);
+    }
+    return 4;
+}
+C
+"$redflag" cc --bitcode -g -O0 -pthread cut.c -o cut
+"$redflag" static cut.bc >cut.txt
+line_of() { grep -n "/\* $1 \*/" cut.c | cut -d: -f1; }
+bad() { # WANTED-STATUS COMMAND...: its output goes to err
+    local want=$1 status=0
+    shift
+    "$@" >err 2>&1 || status=$?
+    [ "$status" -eq "$want" ] || fail "$*: exit $status instead of $want: $(cat err)"
+}
+for how in CUT=$dir/c.sites "CUT=$dir/c.sites HALF=1" GONE=$dir/c.sites; do
+    rm -f c.sites
+    # shellcheck disable=SC2086
+    bad 4 env $how "$redflag" caper -q --pairs cut.txt --state c.sites -- ./cut
+    [ ! -s err ] || fail "$how: $(cat err)"
+    for site in one other third; do
+        grep -q "^+ .*cut.c:$(line_of $site):" c.sites || fail "$how: $site is lost: $(cat c.sites)"
+    done
+    bad 4 "$redflag" caper -q --pairs cut.txt --state c.sites -- ./cut # it can be used again
+    [ "$("$redflag" caper --pairs cut.txt --state c.sites --show | wc -l)" -ge 3 ] || fail "$how: the next run: $(cat c.sites)"
+done
+full() { # no file may grow or be written: as on a full disk
+    (trap '' XFSZ && ulimit -f 0 && exec "$@") 2>&1 | cat
+    return "${PIPESTATUS[0]}"
+}
+rm -f f.sites
+bad 4 full "$redflag" caper -q --pairs cut.txt --state f.sites -- ./cut
+[ "$(grep -c '^redflag caper: .*f.sites: File too large$' err)" -eq 1 ] || fail "full: $(cat err)"
+[ ! -s f.sites ] || fail "full: half of it is there: $(cat f.sites)"
+bad 4 "$redflag" caper -q --pairs cut.txt --state f.sites -- ./cut nothing
+bad 4 full "$redflag" caper -q --pairs cut.txt --state f.sites -- ./cut
+grep -q '^redflag: .*f.sites: cannot be written; the sites that escape are tried again at the end$' err || fail "full: $(cat err)"
+bad 4 "$redflag" caper -q --pairs cut.txt --state /proc/none.sites -- ./cut
+[ "$(grep -c '^redflag caper: /proc/none.sites: ' err)" -eq 1 ] || fail "read-only: $(cat err)"
+
 # -- the store -----------------------------------------------------------------------------------------------------------------------------------
 "$redflag" store -s s.db import pairs.txt
 status=0
