@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define RF_AHEAD 32u /* events before the first step; a power of two */
-#define RF_AHEAD_RECENT 8192u
+#define RF_AHEAD_RECENT 2048u
 
 struct rf_simulation;
 struct rf_batch;

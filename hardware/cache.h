@@ -37,17 +37,18 @@ static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t nu
 
 #define RF_NOWHERE SIZE_MAX
 
-/* An array for each property, by set, then by way: most looks need one property of many lines. A set has room for 8, 16, 32 or 64
- * ways, so that sets, too, have arrays: `words` words in which byte i is the way that was used i-th last (free ways come after all
- * lines), and as many in which byte i is a hash of way i's key. Eight ways are looked at with one word. */
+/* Ways, in arrays by set, then by way: their keys, and the contents of metadata lines. What every look at a set needs is in one block
+ * of words for each set, so that it is in one line of the host's: `words` words in which byte i is the way that was used i-th last
+ * (free ways come after all lines), as many in which byte i is a hash of way i's key, as many in which byte i is way i's state (enum
+ * rf_mesi; last level: RF_MODIFIED if memory is older), and in the last level, for each way, `stride` bytes with a bit for each core
+ * whose private caches may hold the line. A set has room for 8, 16, 32 or 64 ways: eight are looked at with one word. */
 struct rf_cache {
     uint64_t *sets;
     uint64_t *keys;
     struct rf_metadata **metadata; /* of metadata lines */
-    uint8_t *states;               /* enum rf_mesi; last level: RF_MODIFIED if memory is older */
-    uint8_t *sharers;              /* last level: a bit for each core whose private caches may hold it, in `stride` bytes */
     uint32_t stride;
     uint32_t ways, words, shift; /* shift: of a set's number, to its first place */
+    uint32_t block;              /* the same, to its block */
     uint64_t mask;               /* of a set's number */
 };
 
@@ -70,7 +71,7 @@ static inline uint64_t rf_cache_set(const struct rf_cache *cache, uint64_t key)
 
 static inline uint64_t *rf_cache_order(const struct rf_cache *cache, uint64_t set)
 {
-    return cache->sets + set * 2 * cache->words;
+    return cache->sets + (set << cache->block);
 }
 
 static inline uint32_t rf_cache_tag(uint64_t key)
@@ -96,6 +97,19 @@ static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
 static inline uint64_t rf_cache_way(const struct rf_cache *cache, size_t place)
 {
     return place & ((UINT64_C(1) << cache->shift) - 1);
+}
+
+static inline uint8_t *rf_cache_state(const struct rf_cache *cache, size_t place)
+{
+    uint64_t *states = rf_cache_order(cache, place >> cache->shift) + 2 * cache->words;
+    return (uint8_t *)states + rf_cache_way(cache, place);
+}
+
+/* Who may share the line, in `stride` bytes. */
+static inline uint8_t *rf_cache_sharing(const struct rf_cache *cache, size_t place)
+{
+    uint64_t *sharing = rf_cache_order(cache, place >> cache->shift) + 3 * cache->words;
+    return (uint8_t *)sharing + rf_cache_way(cache, place) * cache->stride;
 }
 
 /* It is the line that was used last: its way goes to the front, and those before it move up by one. */
@@ -142,39 +156,43 @@ static inline size_t rf_cache_place(const struct rf_cache *cache, uint64_t key, 
     }
 }
 
-/* A line that nobody shares, yet. `metadata`: NULL for data. */
+/* A line that nobody shares, yet, at a place that rf_cache_place() gave. `metadata`: NULL for data. */
 static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t key, enum rf_mesi state,
                                 struct rf_metadata *metadata)
 {
-    uint64_t way = rf_cache_way(cache, place);
-    uint64_t *tags = rf_cache_order(cache, place >> cache->shift) + cache->words + way / 8;
-    *tags = (*tags & ~(UINT64_C(255) << way % 8 * 8)) | (uint64_t)rf_cache_tag(key) << way % 8 * 8;
+    uint64_t way = rf_cache_way(cache, place), *order = rf_cache_order(cache, place >> cache->shift);
+    uint8_t *tags = (uint8_t *)(order + cache->words);
+    tags[way] = (uint8_t)rf_cache_tag(key);
+    tags[8 * cache->words + way] = (uint8_t)state;
     cache->keys[place] = key;
-    rf_cache_touch(cache, place);
-    cache->states[place] = (uint8_t)state;
     if (metadata)
         cache->metadata[place] = metadata;
+    if (cache->ways == 8 && *order >> 56 == way) /* nearly always it is the last */
+        *order = *order << 8 | way;
+    else
+        rf_cache_touch(cache, place);
     for (uint32_t i = 0; i < cache->stride; i++)
-        cache->sharers[place * cache->stride + i] = 0;
+        tags[16 * cache->words + way * cache->stride + i] = 0;
 }
 
 /* Who may share it, a bit for each core. */
 static inline uint64_t rf_cache_sharers(const struct rf_cache *cache, size_t place)
 {
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < cache->stride; i++)
-        all |= (uint64_t)cache->sharers[place * cache->stride + i] << 8 * i;
+    const uint8_t *sharing = rf_cache_sharing(cache, place);
+    uint64_t all = *sharing;
+    for (uint32_t i = 1; i < cache->stride; i++)
+        all |= (uint64_t)sharing[i] << 8 * i;
     return all;
 }
 
 static inline void rf_cache_share(struct rf_cache *cache, size_t place, uint32_t core)
 {
-    cache->sharers[place * cache->stride + core / 8] |= (uint8_t)(1u << core % 8);
+    rf_cache_sharing(cache, place)[core / 8] |= (uint8_t)(1u << core % 8);
 }
 
 static inline void rf_cache_unshare(struct rf_cache *cache, size_t place, uint32_t core)
 {
-    cache->sharers[place * cache->stride + core / 8] &= (uint8_t) ~(1u << core % 8);
+    rf_cache_sharing(cache, place)[core / 8] &= (uint8_t) ~(1u << core % 8);
 }
 
 static inline void rf_cache_drop(struct rf_cache *cache, uint64_t key)

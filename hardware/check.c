@@ -27,7 +27,7 @@ static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_me
     return v;
 }
 
-/* `count` cells, in one granule. */
+/* `count` cells, in one granule; or all. */
 static void view_cells(struct view *v, uint32_t cell, uint32_t count)
 {
     uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= v->radish->cells;
@@ -101,8 +101,8 @@ static void import(const struct view *v, bool writes)
     uint32_t time = v->mine ? time_in(v, v->mine, writes) : 0;
     if (time && time > rf_time_of(radish, v->own, *clock) && RF_HOLDS(radish->broken, IMPORT)) {
         uint32_t new = rf_clock_for(&context->clocks, time, radish->clock_limit, radish->broken);
-        if (new)
-            rf_set_clocks(context, v->own, clock, v->count, new);
+        for (uint32_t i = 0, count = v->count < 8 ? v->count : 8; new && i < v->count; i += count)
+            rf_set_clocks(context, v->own, clock + i, count, new);
     }
 }
 
@@ -161,9 +161,29 @@ static void fill_cells(struct view *v)
     memset(rf_permissions(radish, v->own) + v->cell, (int)permission, v->count);
 }
 
-/* All cells of the line, by granules. */
+/* The whole line has one history. */
+static bool line_is_even(const struct view *v)
+{
+    const struct rf_radish *radish = v->radish;
+    if (v->own->compact || !rf_all_even(rf_statuses(radish, v->own), radish->cells))
+        return false;
+    for (struct rf_metadata *line = v->first; line; line = line->next)
+        if (!rf_all_even(rf_reads(radish, line), radish->cells) || !rf_all_even(rf_writes(radish, line), radish->cells))
+            return false;
+    for (const struct rf_history *history = v->records[0]->histories; history; history = history->next)
+        if (!rf_history_all_even(history, radish->cells))
+            return false;
+    return true;
+}
+
+/* All cells of the line: at once if they are alike, or by granules. */
 static void fill_line(struct view *v)
 {
+    if (line_is_even(v)) {
+        view_cells(v, 0, v->radish->cells);
+        fill_cells(v);
+        return;
+    }
     uint32_t granule = v->own->compact ? 4 : 8;
     for (uint32_t cell = 0; cell < v->radish->cells; cell += granule) {
         uint32_t count = view_is_even(v, cell, granule) ? granule : 1;

@@ -46,6 +46,13 @@ static inline void rf_users_remove(struct rf_users *users, uint32_t place, uint6
     }
 }
 
+/* Brings a block into the host's caches. */
+static inline void rf_users_prefetch(const struct rf_users_block *block)
+{
+    for (uint32_t i = 0; i < RF_CLOCKS; i += 8)
+        __builtin_prefetch(&block->of[i]);
+}
+
 /* The union of the sets of these clocks in one block. */
 static inline uint64_t rf_users_of(const struct rf_users_block *block, uint64_t clocks)
 {

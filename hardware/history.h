@@ -22,16 +22,23 @@ struct rf_history {
 };
 
 /* `length`: the bytes of a metadata line, which are its cells where it is not compact. */
-static inline struct rf_history *rf_history_new(struct rf_memory *memory, uint32_t length, uint32_t slot)
+static inline size_t rf_history_bytes(uint32_t length)
 {
-    struct rf_history *history = rf_alloc(memory, sizeof *history + RF_KINDS * (length / 8) * sizeof history->times[0]);
-    history->slot = slot;
-    return history;
+    return sizeof(struct rf_history) + RF_KINDS * (length / 8) * sizeof(uint32_t);
 }
 
 static inline bool rf_history_even(const struct rf_history *history, uint32_t granule)
 {
     return !(history->uneven >> granule & 1);
+}
+
+/* All granules have the same times. */
+static inline bool rf_history_all_even(const struct rf_history *history, uint32_t length)
+{
+    uint32_t other = history->uneven;
+    for (uint32_t i = 1; i < length / 8; i++)
+        other |= (history->times[i] ^ history->times[0]) | (history->times[length / 8 + i] ^ history->times[length / 8]);
+    return !other;
 }
 
 static inline uint32_t rf_history_get(const struct rf_history *history, uint32_t length, enum rf_kind kind, uint32_t byte)

@@ -20,14 +20,9 @@ void rf_line_uses(struct rf_context *context, struct rf_metadata *line, uint32_t
     rf_users_add(&context->users, line->place, UINT64_C(1) << clock);
 }
 
-static size_t line_size(const struct rf_radish *radish)
-{
-    return sizeof(struct rf_metadata) + 4 * (size_t)radish->cells + 8;
-}
-
 struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t key, uint64_t number)
 {
-    struct rf_metadata *line = rf_alloc(radish->memory, line_size(radish));
+    struct rf_metadata *line = rf_pool_take(&radish->line_pool, radish->memory);
     line->key = key;
     line->number = number;
     line->slot = radish->cores[core].slot;
@@ -119,7 +114,7 @@ static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool p
         release_clocks(radish->contexts[line->slot], clocks, 2 * radish->cells);
     }
     unlink_line(radish, line);
-    rf_free(radish->memory, line, line_size(radish));
+    rf_pool_give(&radish->line_pool, line);
 }
 
 void rf_line_evicted(void *radish, struct rf_metadata *line)
@@ -241,7 +236,9 @@ void rf_roll_over(struct rf_radish *radish, uint32_t core)
     uint32_t count = 0;
     radish->counts.roll_overs++;
     rf_charge(radish, core, radish->config->enter_cycles);
-    for (uint32_t group = 0; group << 12 < context->count; group++)
+    for (uint32_t group = 0; group << 12 < context->count; group++) {
+        for (uint64_t blocks = rf_users_of(&context->users.groups[group], chosen); blocks; blocks &= blocks - 1)
+            rf_users_prefetch(&context->users.blocks[group << 6 | (uint32_t)__builtin_ctzll(blocks)]);
         for (uint64_t blocks = rf_users_of(&context->users.groups[group], chosen); blocks; blocks &= blocks - 1) {
             uint32_t block = group << 6 | (uint32_t)__builtin_ctzll(blocks);
             for (uint64_t left = rf_users_of(&context->users.blocks[block], chosen); left; left &= left - 1) {
@@ -253,5 +250,6 @@ void rf_roll_over(struct rf_radish *radish, uint32_t core)
                 }
             }
         }
+    }
     clean_lines(radish, context, lines, count, chosen);
 }

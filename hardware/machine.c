@@ -24,11 +24,11 @@ static size_t cache_init(struct rf_cache *cache, char *at, bool last, uint64_t b
     cache->mask = sets - 1;
     cache->stride = last ? (uint32_t)(config->cores + 7) / 8 : 0;
     size_t places = sets << cache->shift;
-    cache->sets = (uint64_t *)(void *)place_array(at, &done, sets * 2 * cache->words * sizeof *cache->sets);
+    for (cache->block = 0; 1u << cache->block < (3 + cache->stride) * cache->words;)
+        cache->block++;
+    cache->sets = (uint64_t *)(void *)place_array(at, &done, (sets << cache->block) * sizeof *cache->sets);
     cache->keys = (uint64_t *)(void *)place_array(at, &done, places * sizeof *cache->keys);
     cache->metadata = (struct rf_metadata **)(void *)place_array(at, &done, places * sizeof *cache->metadata);
-    cache->states = (uint8_t *)place_array(at, &done, places);
-    cache->sharers = (uint8_t *)place_array(at, &done, places * cache->stride);
     for (size_t set = 0; at && set < sets; set++)
         for (uint32_t way = 0; way < 8 * cache->words; way++) /* what is no way is no byte of a way either */
             rf_cache_order(cache, set)[way / 8] |= (uint64_t)(way < ways ? way : 255) << way % 8 * 8;
@@ -91,7 +91,7 @@ static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, 
         machine->evicted(machine->context, llc->metadata[place]);
     } else {
         machine->traffic.data_evictions++;
-        machine->traffic.write_backs += llc->states[place] == RF_MODIFIED;
+        machine->traffic.write_backs += *rf_cache_state(llc, place) == RF_MODIFIED;
     }
     return place;
 }
@@ -122,9 +122,9 @@ static void set_state(struct rf_machine *machine, uint32_t core, uint64_t key, e
 {
     size_t l1 = rf_cache_find(&machine->l1[core], key), l2 = rf_cache_find(&machine->l2[core], key);
     if (l1 != RF_NOWHERE)
-        machine->l1[core].states[l1] = (uint8_t)state;
+        *rf_cache_state(&machine->l1[core], l1) = (uint8_t)state;
     if (l2 != RF_NOWHERE)
-        machine->l2[core].states[l2] = (uint8_t)state;
+        *rf_cache_state(&machine->l2[core], l2) = (uint8_t)state;
 }
 
 /* Takes the line from all other cores, or leaves it to them shared; true: one of them had it modified. Afterwards the last level
@@ -139,7 +139,7 @@ static __attribute__((noinline)) bool take_from_others(struct rf_machine *machin
             rf_cache_unshare(&machine->llc, place, other);
             continue;
         }
-        enum rf_mesi state = (enum rf_mesi)machine->l2[other].states[at];
+        enum rf_mesi state = (enum rf_mesi)*rf_cache_state(&machine->l2[other], at);
         modified |= state == RF_MODIFIED;
         if (!write && state != RF_SHARED && RF_HOLDS(machine->broken, SHARE))
             set_state(machine, other, key, RF_SHARED);
@@ -149,7 +149,7 @@ static __attribute__((noinline)) bool take_from_others(struct rf_machine *machin
         }
     }
     if (modified)
-        machine->llc.states[place] = RF_MODIFIED;
+        *rf_cache_state(&machine->llc, place) = RF_MODIFIED;
     return modified;
 }
 
@@ -192,7 +192,7 @@ static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint3
         others = machine->shared(machine->context, core, key & RF_KEY_LINE);
     enum rf_mesi state = write ? RF_MODIFIED : others ? RF_SHARED : RF_EXCLUSIVE;
     if (write)
-        machine->llc.states[place] = RF_MODIFIED;
+        *rf_cache_state(&machine->llc, place) = RF_MODIFIED;
     fill_private(machine, core, key, state, place, NULL);
     machine->bus = true;
     if (state != RF_SHARED)
@@ -213,11 +213,11 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key,
     if (at != RF_NOWHERE) { /* a write to a line that is not modified */
         rf_cache_touch(l1, at);
         machine->traffic.l1_hits++;
-        return (uint32_t)config->l1_cycles + write_hit(machine, core, key, (enum rf_mesi)l1->states[at]);
+        return (uint32_t)config->l1_cycles + write_hit(machine, core, key, (enum rf_mesi)*rf_cache_state(l1, at));
     }
     at = rf_cache_find(l2, key);
     if (at != RF_NOWHERE) {
-        enum rf_mesi state = (enum rf_mesi)l2->states[at];
+        enum rf_mesi state = (enum rf_mesi)*rf_cache_state(l2, at);
         rf_cache_touch(l2, at);
         machine->traffic.l2_hits++;
         fill_l1(machine, core, key, state, NULL);

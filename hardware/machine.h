@@ -61,7 +61,7 @@ static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t co
     uint64_t key = rf_key_data(line);
     size_t at = rf_cache_find(l1, key);
     machine->bus = false;
-    if (__builtin_expect(at == RF_NOWHERE || (write && l1->states[at] != RF_MODIFIED), 0))
+    if (__builtin_expect(at == RF_NOWHERE || (write && *rf_cache_state(l1, at) != RF_MODIFIED), 0))
         return rf_machine_far(machine, core, key, write, at);
     rf_cache_touch(l1, at);
     machine->traffic.l1_hits++;
@@ -77,8 +77,6 @@ static inline void rf_machine_prefetch(const struct rf_machine *machine, uint32_
     __builtin_prefetch(rf_cache_order(l2, at));
     __builtin_prefetch(rf_cache_order(llc, below));
     __builtin_prefetch(&l2->keys[at << l2->shift]);
-    __builtin_prefetch(&llc->states[place]);
-    __builtin_prefetch(&llc->sharers[place * llc->stride]);
     for (uint32_t way = 0; way < llc->ways; way += 8)
         __builtin_prefetch(&llc->keys[place + way]);
 }

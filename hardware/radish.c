@@ -71,6 +71,11 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
     struct rf_metadata *first = rf_lines_of(radish, own->number);
     bool alone = first == own && !own->next;
     own->generation = radish->cores[core].generation;
+    if (alone && rf_all_even(statuses, radish->cells)) {
+        struct gathered nobody = { 0 };
+        memset(permissions, (int)permission(radish, &nobody, *statuses), radish->cells);
+        return;
+    }
     for (uint32_t cell = 0, count; cell < radish->cells; cell += count) {
         struct gathered found = { 0 };
         count = rf_even(statuses + cell, 8) && (alone || clocks_even(radish, first, cell, 8)) ? 8 : 1;
@@ -123,6 +128,9 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
             if (!own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE))
                 memset(permissions, RF_PERMIT_NONE, radish->cells);
             for (uint32_t cell = 0, count; own && cell < radish->cells; cell += count) {
+                count = 8;
+                if (!(rf_some_cells(permissions + cell, 8) & ~(RF_EACH_CELL * RF_PERMIT_READ)) && cell % 8 == 0)
+                    continue; /* READ and NONE stay what they are */
                 bool even = rf_even(permissions + cell, 8) && rf_even(rf_statuses(radish, line) + cell, 8);
                 count = even && (permissions[cell] <= RF_PERMIT_READ || clocks_even(radish, first, cell, 8)) ? 8 : 1;
                 memset(permissions + cell, after_reads(radish, core, first, line, cell), count);
@@ -145,6 +153,7 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
         }
         return line;
     }
+    rf_software_prefetch(radish, core, number, RF_ALL_SLOTS); /* what is in no cache will be asked of software */
     line = rf_line_new(radish, core, key, number);
     line->compact = compact;
     rf_machine_insert(&radish->machine, core, key, line);
@@ -375,6 +384,8 @@ void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, ui
     radish->times = times;
     radish->cells = (uint32_t)config->line_bytes / 2;
     radish->clock_limit = 1u << config->clock_bits;
+    rf_pool_init(&radish->line_pool, sizeof(struct rf_metadata) + 4 * (size_t)radish->cells + 8);
+    rf_pool_init(&radish->software.histories, rf_history_bytes(radish->cells));
     rf_machine_init(&radish->machine, config, broken);
     radish->machine.exclusive = on_exclusive;
     radish->machine.shared = on_shared;

@@ -103,6 +103,7 @@ struct rf_radish {
     uint32_t context_cap;
     struct rf_metadata **lines; /* by number: the first. Frames are given in order, so numbers are dense */
     uint32_t line_cap;
+    struct rf_pool line_pool;
     uint32_t cells, clock_limit;
     uint32_t generation;
     uint64_t *times; /* of the cores */
@@ -208,6 +209,15 @@ static inline uint64_t rf_some_cells(const uint8_t *cells, uint32_t count)
 static inline bool rf_even(const uint8_t *cells, uint32_t count)
 {
     return !((rf_some_cells(cells, count) ^ RF_EACH_CELL * *cells) & rf_cells_mask(count));
+}
+
+/* The same for all cells of a line. */
+static inline bool rf_all_even(const uint8_t *cells, uint32_t count)
+{
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < count; i += 8)
+        other |= rf_some_cells(cells + i, 8) ^ RF_EACH_CELL * *cells;
+    return !other;
 }
 
 static inline struct rf_context *rf_context_of(struct rf_radish *radish, uint32_t slot)

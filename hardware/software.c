@@ -36,7 +36,8 @@ struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_recor
 {
     struct rf_history *history = rf_software_find(record, slot);
     if (!history) {
-        history = rf_history_new(radish->memory, radish->cells, slot);
+        history = rf_pool_take(&radish->software.histories, radish->memory);
+        history->slot = slot;
         history->next = record->histories;
         record->histories = history;
     }
@@ -119,43 +120,54 @@ void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object
 
 /* ---- evictions ---- */
 
-static uint8_t *evicted_cells(struct rf_evicted *evicted)
+_Static_assert(2 * RF_MAX_CELLS / 8 <= 32, "the uneven eights are bits of one word");
+
+/* Where the times of these eight clocks are, if they are uneven. Few are. */
+static uint32_t evicted_uneven(uint32_t cells, uint32_t uneven, uint32_t eight)
 {
-    return (uint8_t *)(evicted->times + __builtin_popcountll(evicted->clocks));
+    return 2 * cells / 8 + 8 * (uint32_t)__builtin_popcountll(uneven & ((UINT64_C(1) << eight) - 1));
 }
 
-static uint32_t evicted_time(const struct rf_evicted *evicted, uint8_t clock)
+static uint8_t *evicted_statuses(struct rf_evicted *evicted, uint32_t cells)
 {
-    return clock ? evicted->times[__builtin_popcountll(evicted->clocks & ((UINT64_C(1) << clock) - 1))] : 0;
+    return (uint8_t *)(evicted->times + (evicted->uneven ? evicted_uneven(cells, evicted->uneven, 2 * cells / 8) : 2 * cells / 8));
 }
 
-/* The bits of the clocks in eight cells. */
-static uint64_t clocks_in(const uint8_t *cells)
+static uint32_t evicted_time(const struct rf_evicted *evicted, uint32_t cells, enum rf_kind kind, uint32_t cell)
 {
-    uint64_t found = UINT64_C(1) << *cells;
-    for (uint32_t i = 1; i < 8 && !rf_even(cells, 8); i++)
-        found |= UINT64_C(1) << cells[i];
-    return found;
+    uint32_t eight = (kind * cells + cell) / 8;
+    return evicted->uneven >> eight & 1 ? evicted->times[evicted_uneven(cells, evicted->uneven, eight) + cell % 8]
+                                        : evicted->times[eight];
+}
+
+/* The eights of these clocks that are not alike, a bit each. */
+static uint32_t uneven_eights(const uint8_t *clocks, uint32_t count)
+{
+    uint32_t uneven = 0;
+    for (uint32_t i = 0; i < count; i += 8)
+        uneven |= (uint32_t)!rf_even(clocks + i, 8) << i / 8;
+    return uneven;
 }
 
 void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *line, const uint8_t *clocks)
 {
     struct rf_software *software = &radish->software;
-    const struct rf_clock_table *table = &radish->contexts[line->slot]->clocks;
-    uint32_t cells = radish->cells, count = 0;
-    uint64_t found = 0;
-    for (uint32_t i = 0; i < 2 * cells; i += 8)
-        found |= clocks_in(clocks + i);
-    found &= ~UINT64_C(1);
-    size_t bytes = sizeof(struct rf_evicted) + (size_t)__builtin_popcountll(found) * sizeof(uint32_t) + 3 * (size_t)cells + 8;
+    const uint64_t *times = radish->contexts[line->slot]->clocks.times;
+    uint32_t cells = radish->cells, uneven = uneven_eights(clocks, 2 * cells);
+    uint32_t count = uneven ? evicted_uneven(cells, uneven, 2 * cells / 8) : 2 * cells / 8;
+    size_t bytes = sizeof(struct rf_evicted) + count * sizeof(uint32_t) + cells + 8;
     struct rf_evicted *evicted = rf_alloc(radish->memory, bytes);
-    *evicted = (struct rf_evicted){
-        .number = line->number, .clocks = found, .slot = line->slot, .bytes = (uint32_t)bytes, .compact = line->compact
-    };
-    for (uint64_t left = found; left; left &= left - 1)
-        evicted->times[count++] = (uint32_t)table->times[__builtin_ctzll(left)];
-    memcpy(evicted_cells(evicted), clocks, 2 * (size_t)cells);
-    memcpy(evicted_cells(evicted) + 2 * cells, line->cells + 3 * cells, cells);
+    evicted->number = line->number;
+    evicted->slot = line->slot;
+    evicted->bytes = (uint32_t)bytes;
+    evicted->uneven = uneven;
+    evicted->compact = line->compact;
+    for (uint32_t i = 0; i < 2 * cells; i += 8) /* clock 0 has no time */
+        evicted->times[i / 8] = clocks[i] ? (uint32_t)times[clocks[i]] : 0;
+    for (uint32_t at = 2 * cells / 8; uneven; uneven &= uneven - 1)
+        for (const uint8_t *clock = clocks + 8 * __builtin_ctz(uneven), *end = clock + 8; clock < end; clock++)
+            evicted->times[at++] = *clock ? (uint32_t)times[*clock] : 0;
+    memcpy(evicted_statuses(evicted, cells), line->cells + 3 * cells, cells);
     if (line->number < software->record_cap)
         __builtin_prefetch(&software->records[line->number]); /* it will be drained soon */
     if (software->last)
@@ -221,17 +233,18 @@ static void store_granule(struct rf_radish *radish, struct rf_record *record, st
 static void store_line(struct rf_radish *radish, struct rf_evicted *evicted)
 {
     uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1, count = 8 / halves;
-    const uint8_t *reads = evicted_cells(evicted), *writes = reads + cells, *statuses = writes + cells;
+    uint32_t uneven = evicted->uneven | evicted->uneven >> cells / 8; /* reads or writes */
+    const uint8_t *statuses = evicted_statuses(evicted, cells);
     for (uint32_t half = 0; half < halves; half++) {
         struct rf_record *record = rf_software_make(radish, evicted->number + half);
         struct rf_history *own = rf_software_history(radish, record, evicted->slot);
         for (uint32_t granule = 0; granule < cells / 8; granule++) {
             uint32_t first = half * cells / 2 + granule * count;
-            bool even = rf_even(reads + first, count) && rf_even(writes + first, count) && rf_even(statuses + first, count) &&
-                        rf_history_even(own, granule);
+            bool even = !(uneven >> first / 8 & 1) && rf_even(statuses + first, count) && rf_history_even(own, granule);
             for (uint32_t byte = 0; byte < 8; byte++) {
                 uint32_t cell = first + byte / halves;
-                struct arrival new = { evicted_time(evicted, reads[cell]), evicted_time(evicted, writes[cell]), statuses[cell] };
+                struct arrival new = { evicted_time(evicted, cells, RF_READS, cell),
+                                       evicted_time(evicted, cells, RF_WRITES, cell), statuses[cell] };
                 if (even) {
                     store_granule(radish, record, own, granule, &new);
                     break;

@@ -17,6 +17,7 @@
 #define RF_HARDWARE_SOFTWARE_H
 
 #include "hardware/history.h"
+#include "hardware/pool.h"
 
 struct rf_radish;
 struct rf_metadata;
@@ -33,15 +34,16 @@ struct rf_record {
 struct rf_evicted {
     struct rf_evicted *next;
     uint64_t number;
-    uint64_t clocks; /* a bit for each that is there */
     uint32_t slot, bytes;
+    uint32_t uneven; /* a bit for each eight clocks, of reads and then of writes, that are not alike */
     bool compact;
-    uint32_t times[]; /* of each clock that is there, in order; then, in bytes, clocks of reads and of writes, and statuses */
+    uint32_t times[]; /* of each eight clocks; then of each clock of the uneven ones; then, in bytes, statuses */
 };
 
 struct rf_software {
     struct rf_record *records; /* by number */
     uint32_t record_cap;
+    struct rf_pool histories;
     struct rf_evicted *first, *last;
     uint32_t waiting;
     uint64_t places; /* given to histories and records */

@@ -154,7 +154,7 @@ static inline enum rf_mesi table_state(struct table *t, uint32_t core)
 {
     const struct rf_cache *l1 = &t->radish.machine.l1[core];
     size_t at = rf_cache_find(l1, rf_key_data(table_access(t, false).physical >> t->radish.machine.line_bits));
-    return at == RF_NOWHERE ? RF_INVALID : (enum rf_mesi)l1->states[at];
+    return at == RF_NOWHERE ? RF_INVALID : (enum rf_mesi)*rf_cache_state(l1, at);
 }
 
 /* The column in which the row is wrong; NULL: it is right. */
