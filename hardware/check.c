@@ -101,7 +101,7 @@ static void import(const struct view *v, bool writes)
     uint32_t time = v->mine ? time_in(v, v->mine, writes) : 0;
     if (time && time > rf_time_of(radish, v->own, *clock) && RF_HOLDS(radish->broken, IMPORT)) {
         uint32_t new = rf_clock_for(&context->clocks, time, radish->clock_limit, radish->broken);
-        for (uint32_t i = 0, count = v->count < 8 ? v->count : 8; new && i < v->count; i += count)
+        for (uint32_t i = 0, count = v->count < 8 ? v->count : 8; new &&i < v->count; i += count)
             rf_set_clocks(context, v->own, clock + i, count, new);
     }
 }

@@ -14,7 +14,8 @@ static char *place_array(char *at, size_t *offset, size_t bytes)
 }
 
 /* The arrays of one cache, at their places if there is memory; returns how many bytes they take. */
-static size_t cache_init(struct rf_cache *cache, char *at, bool last, uint64_t bytes, uint64_t ways, const struct rf_config *config)
+static size_t cache_init(struct rf_cache *cache, char *at, bool last, uint64_t bytes, uint64_t ways,
+                         const struct rf_config *config)
 {
     size_t sets = (size_t)(bytes / config->line_bytes / ways), done = 0;
     cache->ways = (uint32_t)ways;
@@ -96,15 +97,16 @@ static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, 
     return place;
 }
 
-static void fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state, struct rf_metadata *metadata)
+static void fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state,
+                    struct rf_metadata *metadata)
 {
     struct rf_cache *l1 = &machine->l1[core];
     rf_cache_put(l1, rf_cache_place(l1, key, 0), key, state, metadata);
 }
 
 /* Into both private levels of a core. `place` is where the last level has it; `metadata` is NULL for data. */
-static __attribute__((noinline)) void fill_private(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state, size_t place,
-                         struct rf_metadata *metadata)
+static __attribute__((noinline)) void fill_private(struct rf_machine *machine, uint32_t core, uint64_t key,
+                                                   enum rf_mesi state, size_t place, struct rf_metadata *metadata)
 {
     struct rf_cache *l2 = &machine->l2[core], *llc = &machine->llc;
     size_t at = rf_cache_place(l2, key, 0);
@@ -129,7 +131,8 @@ static void set_state(struct rf_machine *machine, uint32_t core, uint64_t key, e
 
 /* Takes the line from all other cores, or leaves it to them shared; true: one of them had it modified. Afterwards the last level
  * knows exactly who of the others has it (machine.h, 1.). */
-static __attribute__((noinline)) bool take_from_others(struct rf_machine *machine, uint32_t core, uint64_t key, size_t place, bool write)
+static __attribute__((noinline)) bool take_from_others(struct rf_machine *machine, uint32_t core, uint64_t key, size_t place,
+                                                       bool write)
 {
     bool modified = false;
     for (uint64_t left = rf_cache_sharers(&machine->llc, place) & ~(UINT64_C(1) << core); left; left &= left - 1) {
@@ -139,7 +142,7 @@ static __attribute__((noinline)) bool take_from_others(struct rf_machine *machin
             rf_cache_unshare(&machine->llc, place, other);
             continue;
         }
-        enum rf_mesi state = (enum rf_mesi)*rf_cache_state(&machine->l2[other], at);
+        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(&machine->l2[other], at);
         modified |= state == RF_MODIFIED;
         if (!write && state != RF_SHARED && RF_HOLDS(machine->broken, SHARE))
             set_state(machine, other, key, RF_SHARED);
@@ -160,7 +163,8 @@ static void alone(struct rf_machine *machine, uint32_t core, uint64_t key)
 }
 
 /* A write to a line that the core has: from shared it asks the others first. */
-static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state)
+static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, uint32_t core, uint64_t key,
+                                                    enum rf_mesi state)
 {
     uint32_t cycles = 0;
     if (state == RF_SHARED) {
@@ -213,11 +217,11 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key,
     if (at != RF_NOWHERE) { /* a write to a line that is not modified */
         rf_cache_touch(l1, at);
         machine->traffic.l1_hits++;
-        return (uint32_t)config->l1_cycles + write_hit(machine, core, key, (enum rf_mesi)*rf_cache_state(l1, at));
+        return (uint32_t)config->l1_cycles + write_hit(machine, core, key, (enum rf_mesi) * rf_cache_state(l1, at));
     }
     at = rf_cache_find(l2, key);
     if (at != RF_NOWHERE) {
-        enum rf_mesi state = (enum rf_mesi)*rf_cache_state(l2, at);
+        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(l2, at);
         rf_cache_touch(l2, at);
         machine->traffic.l2_hits++;
         fill_l1(machine, core, key, state, NULL);

@@ -78,7 +78,7 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
     }
     for (uint32_t cell = 0, count; cell < radish->cells; cell += count) {
         struct gathered found = { 0 };
-        count = rf_even(statuses + cell, 8) && (alone || clocks_even(radish, first, cell, 8)) ? 8 : 1;
+        count = cell % 8 == 0 && rf_even(statuses + cell, 8) && (alone || clocks_even(radish, first, cell, 8)) ? 8 : 1;
         if (!alone)
             found = gather(radish, core, first, own, cell);
         memset(permissions + cell, (int)permission(radish, &found, statuses[cell]), count);
@@ -128,10 +128,7 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
             if (!own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE))
                 memset(permissions, RF_PERMIT_NONE, radish->cells);
             for (uint32_t cell = 0, count; own && cell < radish->cells; cell += count) {
-                count = 8;
-                if (!(rf_some_cells(permissions + cell, 8) & ~(RF_EACH_CELL * RF_PERMIT_READ)) && cell % 8 == 0)
-                    continue; /* READ and NONE stay what they are */
-                bool even = rf_even(permissions + cell, 8) && rf_even(rf_statuses(radish, line) + cell, 8);
+                bool even = cell % 8 == 0 && rf_even(permissions + cell, 8) && rf_even(rf_statuses(radish, line) + cell, 8);
                 count = even && (permissions[cell] <= RF_PERMIT_READ || clocks_even(radish, first, cell, 8)) ? 8 : 1;
                 memset(permissions + cell, after_reads(radish, core, first, line, cell), count);
             }

@@ -94,7 +94,8 @@ void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_
     __builtin_prefetch(record->histories);
     if (slot != RF_ALL_SLOTS)
         rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, slot)));
-    for (const struct rf_history *history = slot == RF_ALL_SLOTS ? record->histories : NULL; history; history = history->next)
+    for (const struct rf_history *history = slot == RF_ALL_SLOTS ? record->histories : NULL; history;
+         history = history->next)
         rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, history->slot)));
 }
 
@@ -130,7 +131,8 @@ static uint32_t evicted_uneven(uint32_t cells, uint32_t uneven, uint32_t eight)
 
 static uint8_t *evicted_statuses(struct rf_evicted *evicted, uint32_t cells)
 {
-    return (uint8_t *)(evicted->times + (evicted->uneven ? evicted_uneven(cells, evicted->uneven, 2 * cells / 8) : 2 * cells / 8));
+    return (uint8_t *)(evicted->times +
+                       (evicted->uneven ? evicted_uneven(cells, evicted->uneven, 2 * cells / 8) : 2 * cells / 8));
 }
 
 static uint32_t evicted_time(const struct rf_evicted *evicted, uint32_t cells, enum rf_kind kind, uint32_t cell)

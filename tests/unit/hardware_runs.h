@@ -125,6 +125,16 @@ static inline void run_simulation(struct rf_simulation *s, const struct run *run
     rf_simulation_run(s, &batch);
 }
 
+/* hardware/radish.h, 3.: all cached lines for a byte agree on its in-hardware status. */
+static inline bool statuses_agree(const struct rf_radish *radish)
+{
+    for (uint32_t number = 0; number < radish->line_cap; number++)
+        for (struct rf_metadata *first = radish->lines[number], *line = first; line; line = line->next)
+            if (memcmp(rf_statuses(radish, line), rf_statuses(radish, first), radish->cells))
+                return false;
+    return true;
+}
+
 /* The oracle has run on the trace. */
 static inline bool right(struct run *run, const struct oracle *oracle)
 {
@@ -148,6 +158,8 @@ static inline bool right(struct run *run, const struct oracle *oracle)
             snprintf(run->wrong, sizeof run->wrong, "first race on 0x%llx: expected at %lld, found at %lld (-1: none)",
                      (unsigned long long)oracle_addr(oracle, byte), (long long)expected, (long long)found);
     }
+    if (!run->broken && !run->wrong[0] && !statuses_agree(&s.radish))
+        snprintf(run->wrong, sizeof run->wrong, "lines for one byte have different statuses");
     run->counts = s.radish.counts;
     rf_simulation_free(&s);
     return !run->wrong[0];
