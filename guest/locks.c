@@ -342,9 +342,10 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
         object->owner_note = note;
         if (!object->created && keeps_places())
             object->created = note;
-        object->quick = 0;
+        bool quick = object->quick != RF_NEVER_QUICK && (flags & RF_L_REAL);
+        object->quick = quick ? 0 : object->quick;
         hold(self, object->lock_number ? object->lock_number : number_of(object), read, rf_options.second_deadlock_stack ? note : 0);
-        if (!(flags & RF_L_RW) && !self->ignore_sync && !note) {
+        if (quick && !self->ignore_sync && !note) {
             object->alone = add(self->locking, RF_NO_LOCKS, member_of(object->lock_number, false));
             object->quick = me;
         }
@@ -397,40 +398,62 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
 
 /* ---- the quick way ----
  *
- * A mutex that one thread takes again and again: it has nothing to receive (sync.last), was seen with it (quick), and the set that
- * it holds is the one of this lock alone. So all that is left is to say who holds it, and to publish the clock, which contains all
- * that was published before: a copy will do.
+ * A mutex that one thread takes again and again: it has nothing to receive (sync.last) and was seen with it (quick). All that is left is
+ * to say who holds it, and to publish the clock, which contains all that was published before: a copy will do. The mutex itself keeps
+ * others from the object (guest/objects.h, 2). A program that gives the memory of a mutex away while it is in use is beyond that: but
+ * then, too, all that is written here lies in the object, whose memory stays an object's.
  */
 static inline __attribute__((always_inline)) struct rf_object *quick_object(struct rf_self *self, uintptr_t addr)
 {
     struct rf_object *object = rf_object_find(addr);
-    if (__builtin_expect(!object || __atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE), 0))
-        return NULL;
     uint32_t me = self->number + 1;
-    if (__builtin_expect(object->addr == addr && object->quick == me && object->sync.last == me, 1))
-        return object;
-    rf_spin_unlock(&object->lock);
-    return NULL;
+    return __builtin_expect(
+               object && object->quick == me && object->sync.last == me && object->sync.released.times == object->few, 1)
+               ? object
+               : NULL;
+}
+
+/* Nothing new is to be said of it (guest/lock_order.c), and it is not held already. The object is only looked at: what it is for this
+ * thread only this thread changes. */
+bool rf_lock_wanted_quickly(struct rf_self *self, uintptr_t addr)
+{
+    const struct locking *locking = self->locking;
+    const struct rf_object *object = rf_object_find(addr);
+    if (!object || !object->lock_number || object->quick != self->number + 1 || object->owner == self->number + 1)
+        return false;
+    uint32_t member = member_of(object->lock_number, false), at = (self->locks * 31 + member) % CACHE;
+    return !rf_options.detect_deadlocks ||
+           (locking->told[at].set == self->locks && locking->told[at].member == member &&
+            locking->told[at].changes == __atomic_load_n(&rf_lock_order_changes, __ATOMIC_RELAXED));
+}
+
+/* The set with the lock, if it is at hand; RF_NO_LOCKS: it is not. */
+static inline uint32_t quick_set(const struct rf_self *self, const struct rf_object *object)
+{
+    const struct locking *locking = self->locking;
+    if (!self->locks)
+        return object->alone;
+    uint32_t member = member_of(object->lock_number, false), at = (self->locks * 31 + member) % CACHE;
+    bool known = locking->sets[at].set == self->locks && locking->sets[at].member == member && locking->count < locking->cap;
+    return known && !find_held(self, object->lock_number, false) ? locking->sets[at].result : RF_NO_LOCKS;
 }
 
 bool rf_lock_acquired_quickly(struct rf_self *self, uintptr_t addr)
 {
     rf_busy_begin(self);
     struct rf_object *object = quick_object(self, addr);
-    bool quickly = object && !object->owner;
-    if (__builtin_expect(quickly, 1)) {
+    uint32_t set = object && !object->owner ? quick_set(self, object) : RF_NO_LOCKS;
+    if (__builtin_expect(set != RF_NO_LOCKS, 1)) {
         struct locking *locking = self->locking;
         rf_tap_lock(self, RF_ACQUIRE, object, 0);
         object->owner = self->number + 1;
         object->depth = 1;
-        locking->held[0] = (struct rf_held_now){ .number = object->lock_number, .times = 1 };
-        locking->count = 1;
-        self->locks = object->alone;
+        locking->held[locking->count++] =
+            (struct rf_held_now){ .number = object->lock_number, .before = self->locks, .times = 1 };
+        self->locks = set;
     }
-    if (object)
-        rf_spin_unlock(&object->lock);
     rf_busy_end(self);
-    return quickly;
+    return set != RF_NO_LOCKS;
 }
 
 bool rf_lock_released_quickly(struct rf_self *self, uintptr_t addr)
@@ -439,21 +462,20 @@ bool rf_lock_released_quickly(struct rf_self *self, uintptr_t addr)
     rf_busy_begin(self);
     struct rf_object *object = quick_object(self, addr);
     const struct rf_clock *clock = &self->thread.clock;
-    bool quickly = object && object->owner == self->number + 1 && object->depth == 1 && self->locks == object->alone &&
-                   !self->ignore_sync && object->sync.released.cap >= clock->len;
+    struct locking *locking = self->locking;
+    const struct rf_held_now *last = object && locking->count ? &locking->held[locking->count - 1] : NULL;
+    bool quickly = last && last->number == object->lock_number && !last->read && object->owner == self->number + 1 &&
+                   object->depth == 1 && !self->ignore_sync && clock->len <= RF_OBJECT_FEW;
     if (__builtin_expect(quickly, 1)) {
         rf_tap_lock(self, RF_RELEASE, object, 0);
-        uint32_t *to = object->sync.released.times;
         for (uint32_t i = 0; i < clock->len; i += 4) /* capacities are powers of two, from 8 on; beyond the length all are 0 */
-            *(four *)(to + i) = *(const four *)(clock->times + i);
+            *(four *)(object->few + i) = *(const four *)(clock->times + i);
         object->sync.released.len = clock->len;
         object->owner = 0;
-        self->locks = RF_NO_LOCKS;
-        ((struct locking *)self->locking)->count = 0;
+        self->locks = last->before;
+        locking->count--;
         rf_epoch_begin(self);
     }
-    if (object)
-        rf_spin_unlock(&object->lock);
     rf_busy_end(self);
     return quickly;
 }

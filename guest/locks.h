@@ -17,10 +17,11 @@ enum {
     RF_L_STATIC = 16,
     RF_L_SPIN = 32,
     RF_L_RW = 64,
-    RF_L_ANY = 128,    /* released: in whatever mode the thread has it */
+    RF_L_ANY = 128,     /* released: in whatever mode the thread has it */
     RF_L_CHECKED = 256, /* wanted: the real one refuses a second time instead of waiting for ever */
-    RF_L_TOLD = 1024,  /* acquired: the program tells of each use, so none can have been missed */
-    RF_L_BROKEN = 512  /* in rf_object.flags: it was reported, and is not again */
+    RF_L_TOLD = 1024,   /* acquired: the program tells of each use, so none can have been missed */
+    RF_L_REAL = 2048,   /* acquired: a mutex of libc, which keeps others out (guest/locks.c, the quick way) */
+    RF_L_BROKEN = 512   /* in rf_object.flags: it was reported, and is not again */
 };
 
 void rf_lock_created(uintptr_t addr, unsigned flags, uintptr_t pc);
@@ -28,7 +29,8 @@ void rf_lock_destroyed(uintptr_t addr, uintptr_t pc);                 /* a locke
 void rf_lock_wanted(uintptr_t addr, unsigned flags, uintptr_t pc);    /* before a blocking lock: lock-order inversion is seen here */
 void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc);
 void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc);  /* of one that is not held: a report (report_mutex_bugs) */
-/* The quick way, for a mutex that this thread had last, and that is all it holds. false: nothing was done, go the other way. */
+/* The quick way, for a mutex of libc that this thread had last. false: nothing was done, go the other way. */
+bool rf_lock_wanted_quickly(struct rf_self *self, uintptr_t addr);
 bool rf_lock_acquired_quickly(struct rf_self *self, uintptr_t addr);
 bool rf_lock_released_quickly(struct rf_self *self, uintptr_t addr);
 void rf_lock_invalid(uintptr_t addr, uintptr_t pc);                   /* the real one said that it is none: a report */

@@ -290,6 +290,25 @@ void rf_objects_forget(uintptr_t addr, size_t size)
 
 /* ---- locking ---- */
 
+/* Invariant 2 of guest/objects.h: a use that is none of the lock itself. */
+static inline bool meets_quick(const struct rf_object *object, enum rf_object_kind kind)
+{
+    return kind > RF_O_SPIN && object->quick && object->quick != RF_NEVER_QUICK;
+}
+
+static void end_quick(struct rf_self *self, struct rf_object *object, uintptr_t addr)
+{
+    rf_spin_unlock(&object->lock);
+    rf_busy_end(self);
+    self->inside++;
+    rf_world_stop(self);
+    if (object->addr == addr)
+        object->quick = RF_NEVER_QUICK;
+    rf_world_go(self);
+    self->inside--;
+    rf_busy_begin(self);
+}
+
 static __attribute__((noinline)) struct rf_object *lock_slowly(struct rf_self *self, uintptr_t addr, enum rf_object_kind kind,
                                                                bool make)
 {
@@ -316,9 +335,12 @@ static __attribute__((noinline)) struct rf_object *lock_slowly(struct rf_self *s
             change_end(page);
         }
         rf_spin_lock(&object->lock);
-        if (object->addr == addr)
+        if (object->addr == addr && !meets_quick(object, kind))
             return object;
-        rf_spin_unlock(&object->lock);
+        if (object->addr == addr)
+            end_quick(self, object, addr);
+        else
+            rf_spin_unlock(&object->lock);
     }
 }
 
@@ -328,7 +350,7 @@ struct rf_object *rf_object_lock(struct rf_self *self, uintptr_t addr, enum rf_o
     struct rf_object *object = rf_object_find(addr);
     if (__builtin_expect(object != NULL, 1)) {
         if (__builtin_expect(!__atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE), 1)) {
-            if (__builtin_expect(object->addr == addr, 1))
+            if (__builtin_expect(object->addr == addr && !meets_quick(object, kind), 1))
                 return object;
             rf_spin_unlock(&object->lock);
         }

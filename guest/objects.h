@@ -3,7 +3,9 @@
  * 1. An object is found by its address (any byte address, so two atomics in one granule are two objects) in constant time, without a
  *    lock that other addresses share, and made on first use. It is forgotten with its memory.
  * 2. Its fields are read and written only between rf_object_lock() and rf_object_unlock(), which also make the thread busy
- *    (guest/self.h). The lock is a spin lock that yields; nothing that blocks is done under it.
+ *    (guest/self.h). The lock is a spin lock that yields; nothing that blocks is done under it. One thread may do without it: the one
+ *    in `quick`, while it is busy and holds the mutex that the object is of. Other threads that lock or unlock that mutex do so before
+ *    or after. For any other use of the object rf_object_lock() takes that right away for ever, with the world stopped.
  * 3. The rules of happens-before are those of core/order.h, applied to `sync`.
  * 4. The array of `sync`'s clock `readers` comes from rf_clock_room() (guest/threads.h), that of `released` from rf_object_room(), and
  *    from no other place: whoever lets one grow makes room first. That of `released` is `few` as long as that is enough.
@@ -31,6 +33,7 @@ struct rf_object {
     uint32_t few[RF_OBJECT_FEW]; /* invariant 4 */
     uint32_t owner, depth;       /* a lock: number + 1 of the thread that holds it exclusively, and how often; 0: nobody */
     uint32_t quick, alone; /* guest/locks.c, the quick way: for which thread (number + 1), and the set of this lock alone */
+#define RF_NEVER_QUICK UINT32_MAX
     uint32_t lock_number;  /* guest/locks.h: its number as a lock, 0: none yet */
     uint32_t flags;        /* guest/locks.h */
     uint32_t toucher;      /* a lock: number + 1 of the thread whose use of it was looked at as an access last */

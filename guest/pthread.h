@@ -17,11 +17,11 @@ static inline unsigned rf_mutex_flags(const pthread_mutex_t *mutex)
 {
     switch (mutex->__data.__kind & 3) {
     case PTHREAD_MUTEX_RECURSIVE_NP:
-        return RF_L_RECURSIVE;
+        return RF_L_REAL | RF_L_RECURSIVE;
     case PTHREAD_MUTEX_ERRORCHECK_NP:
-        return RF_L_CHECKED;
+        return RF_L_REAL | RF_L_CHECKED;
     default:
-        return 0;
+        return RF_L_REAL;
     }
 }
 

@@ -75,7 +75,8 @@ static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex, mutex_f
 RF_INTERCEPT(int, pthread_mutex_lock, (pthread_mutex_t *mutex))
 {
     struct rf_self *self = quick_self();
-    if (__builtin_expect(!self || self->locks || rf_policy == RF_POLICY_FIB, 0)) /* who holds nothing waits for no circle */
+    if (__builtin_expect(!self || rf_policy == RF_POLICY_FIB, 0) ||
+        (self->locks && !rf_lock_wanted_quickly(self, (uintptr_t)mutex)))
         return lock_slowly(mutex, RF_REAL(pthread_mutex_lock), HERE(pthread_mutex_lock));
     int result = RF_REAL(pthread_mutex_lock)(mutex);
     if (__builtin_expect(result == 0, 1) && rf_lock_acquired_quickly(self, (uintptr_t)mutex))
