@@ -6,8 +6,10 @@
  *    they were written in the same W and not read since. That is all that pointers, numbers, ranges, and bytes that one loop writes or
  *    reads one after the other need. Where it does not do, MASK is the first byte alone, and the other seven are in the granule's
  *    `extra`: one history for all seven, or one for each.
- * 3. LOCKED in W is the lock of the granule: of its cell, its notes, its extra and all that hangs there, synchronisation objects
- *    included. Only its holder changes any of it.
+ * 3. LOCKED in W is the lock of the granule: of its cell, its notes, and the parts in its extra. Only its holder changes any of it.
+ *    Synchronisation objects have a lock of their own (struct object, lock), so that two goroutines that use one pass one line of memory
+ *    to and fro and not two. It is taken after the granule's, if both are. Who has both may make and end objects; who changes the
+ *    granule has both, if there are objects (OBJECT): so either of them is enough to look at the granule.
  * 4. Without the lock a goroutine may see that a byte's W or R is of its own present epoch. Then this access is already recorded, and
  *    whoever came later was checked against it: nothing is to be done. Where the look goes through `extra` it counts only if the
  *    granule still has the same one afterwards (readers.h, 2, argues the same way); extras stay extras.
@@ -20,16 +22,19 @@
 #include "core/event.h"
 #include "go/readers.h"
 
-#define CELL_NOTES_AT 0x200000000000 /* 8 bytes for each granule */
+#define CELL_NOTES_AT 0x200000000000 /* 16 bytes for each granule */
 #define EXTRAS_AT 0x280000000000     /* and 8 */
-#define TOUCHED_AT 0x320000000000 /* a byte for each PATCH of cells: was any of them locked since they were last cleared together? */
+#define TOUCHED_AT                                                                                                          \
+    0x320000000000 /* a byte for each PATCH of cells: was any of them locked since they were last cleared together? */
 #define PATCH_BITS 9
 #define PATCH ((uintptr_t)1 << (PATCH_BITS - 1)) /* bytes of the program that a patch is for */
 #define TOUCHED_SIZE ((UINT64_C(1) << 43) >> PATCH_BITS)
 
 #define LOCKED (UINT64_C(1) << 63)
-#define EXTRA (UINT64_C(1) << 62)
-#define OTHERS (UINT64_C(1) << 61)
+#define OBJECT (UINT64_C(1) << 62) /* there is an extra, with objects */
+#define SPLIT (UINT64_C(1) << 61)  /* there is an extra, with the history of the seven bytes */
+#define EXTRA (OBJECT | SPLIT)
+#define OTHERS (UINT64_C(1) << 60)
 #define MASK_SHIFT GO_MASK_SHIFT
 #define MASK (UINT64_C(0xff) << MASK_SHIFT)
 #define FLAGS (LOCKED | EXTRA | OTHERS | MASK)
@@ -40,41 +45,46 @@ struct cell {
 };
 
 struct cell_notes {
-    uint32_t w, r;
+    go_place w, r;
 };
 
 struct part {
     uint64_t w, r;
-    uint32_t w_note, r_note;
+    go_place w_note, r_note;
 };
 
-enum { REST_IN_CELL, REST_IS_ONE, REST_IS_BYTES }; /* the seven bytes: see MASK; `rest`; `bytes` */
+enum { REST_IN_CELL, REST_IS_ONE, REST_IS_BYTES }; /* the seven bytes: see MASK; `rest`; `bytes`. SPLIT: not the first */
 
 struct stamp {
     rf_epoch epoch;
-    uint32_t note;
-    bool writes;
+    go_place note; /* and STAMP_WRITES */
 };
 
-/* See objects.h. */
+#define STAMP_WRITES (UINT64_C(1) << 63) /* no distance is as long */
+
+/* See objects.h. Most operations need the first 64 bytes only. */
 struct object {
-    uintptr_t addr;     /* 0: there is none */
-    struct view view;   /* what an acquire learns */
-    struct stamp first; /* of atomic operations on it: how many, of what size, and where the others are */
-    uint32_t size, count;
-    struct object *next; /* of those in this granule */
+    uint32_t lock;       /* of the first one: for all objects of the granule */
+    uint16_t size, kind; /* of atomic operations on it; go/detectors.h */
+    uintptr_t addr;      /* 0: there is none */
+    struct view view;    /* what an acquire learns */
+    struct stamp first;  /* of atomic operations on it: how many, and where the others are */
+    uint32_t count, cap;
     struct stamp *others;
-    uint32_t cap;
-    uint32_t lock; /* go/detectors.h */
+    struct object *next; /* of those in this granule */
 };
 
 struct extra {
-    struct object object; /* the first; most often the only one */
+    struct object object; /* the first; most often the only one. Its lock stays a lock when the extra is not in use */
     struct part *bytes;   /* 1 to 7 */
-    struct part rest;
     uint32_t state, pad;
-    struct extra *next; /* of those that are free */
+    union {
+        struct part rest;
+        struct extra *next; /* of those that are free */
+    };
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct extra) == 128, "two lines of memory");
 
 static inline struct cell *cell_of(uintptr_t addr)
 {
@@ -83,7 +93,7 @@ static inline struct cell *cell_of(uintptr_t addr)
 
 static inline struct cell_notes *notes_of(const struct cell *cell)
 {
-    return (struct cell_notes *)(((uintptr_t)cell - GO_CELLS_AT) / 2 + CELL_NOTES_AT);
+    return (struct cell_notes *)((uintptr_t)cell - GO_CELLS_AT + CELL_NOTES_AT);
 }
 
 /* Valid if EXTRA. */
@@ -151,7 +161,7 @@ static struct extra *extra_fresh(void)
     return extra;
 }
 
-static __attribute__((noinline)) struct extra *extra_add(struct cell *cell, uint64_t *w)
+static __attribute__((noinline)) struct extra *extra_add(struct cell *cell)
 {
     unsigned stripe = (unsigned)(pool_here() - pools);
     spin_lock(&extra_pools[stripe].lock);
@@ -163,13 +173,15 @@ static __attribute__((noinline)) struct extra *extra_add(struct cell *cell, uint
         extra = extra_fresh();
     extra->state = REST_IN_CELL;
     __atomic_store_n(extra_of(cell), extra, __ATOMIC_RELEASE);
-    *w |= EXTRA;
     return extra;
 }
 
-static inline struct extra *extra_new(struct cell *cell, uint64_t *w)
+/* The granule's extra, for what `flag` says. */
+static inline struct extra *extra_new(struct cell *cell, uint64_t *w, uint64_t flag)
 {
-    return *w & EXTRA ? *extra_of(cell) : extra_add(cell, w);
+    struct extra *extra = *w & EXTRA ? *extra_of(cell) : extra_add(cell);
+    *w |= flag;
+    return extra;
 }
 
 static void part_clear(struct part *part)
@@ -189,10 +201,13 @@ static void extra_clear_rest(struct extra *extra)
     extra->state = REST_IN_CELL;
 }
 
-static void extra_end(struct cell *cell, uint64_t *w)
+/* The extra is not needed any more for what `flag` says. */
+static void extra_end(struct cell *cell, uint64_t *w, uint64_t flag)
 {
     struct extra *extra = *extra_of(cell);
-    *w &= ~EXTRA;
+    *w &= ~flag;
+    if (*w & EXTRA)
+        return;
     unsigned stripe = (unsigned)(pool_here() - pools);
     spin_lock(&extra_pools[stripe].lock);
     extra->next = extra_pools[stripe].free;
@@ -206,15 +221,15 @@ static void extra_end(struct cell *cell, uint64_t *w)
 struct step {
     struct goroutine *g;
     rf_epoch now;
-    uint32_t note;
+    go_place note;
     bool write;
     rf_epoch race; /* what it races with; 0: nothing */
-    uint32_t race_note;
+    go_place race_note;
     bool race_writes;
     unsigned race_byte;
 };
 
-static inline bool step_race(struct step *step, rf_epoch epoch, uint32_t note, bool writes)
+static inline bool step_race(struct step *step, rf_epoch epoch, go_place note, bool writes)
 {
     step->race = epoch;
     step->race_note = note;
@@ -233,6 +248,7 @@ static inline bool step_race_in_set(struct step *step, uint32_t set)
 #define FT_THREAD struct step
 #define FT(name) fg_##name
 #define FT_EPOCH uint64_t
+#define FT_PLACE go_place
 #define FT_WORD unsigned __int128
 #define FT_NOW(t) ((t)->now)
 #define FT_IS_NOW(t, e) ((e) == (t)->now)
@@ -241,7 +257,7 @@ static inline bool step_race_in_set(struct step *step, uint32_t set)
 #define FT_RACE(d, e, note, writes) step_race(d, e, note, writes)
 #define FT_RACE_IN_MAP(d, t, map, cell) step_race_in_set(d, map)
 #define FT_NEW_MAP(d) ((void)(d), readers_new())
-#define FT_PUT(d, map, cell, e, note) readers_put(map, &(d)->g->view, e, note)
+#define FT_PUT(d, map, cell, e, note) readers_put(map, &(d)->g->view, e, place_note(note))
 #define FT_END(d, map, cell) ((void)(d), readers_end(map))
 #define FT_COPIED(d, map, cell) ((void)(d), readers_copied(map))
 #define FT_COUNT(d, counter) ((void)0)
@@ -259,7 +275,7 @@ static inline bool step_race_in_set(struct step *step, uint32_t set)
 #define INLINE static inline __attribute__((always_inline))
 
 /* The step on one history. Scalars, since a struct that is written in parts and read as a whole makes the processor wait. */
-INLINE void history_step(struct step *step, uint64_t *w, uint64_t *r, uint32_t *w_note, uint32_t *r_note, unsigned byte)
+INLINE void history_step(struct step *step, uint64_t *w, uint64_t *r, go_place *w_note, go_place *r_note, unsigned byte)
 {
     struct fg_cell cell;
     cell.word = (unsigned __int128)*w << 64 | *r;
@@ -304,7 +320,7 @@ static inline struct part *extra_bytes(struct extra *extra)
 /* The seven bytes get histories of their own. */
 static struct extra *rest_apart(struct cell *cell, uint64_t *w)
 {
-    struct extra *extra = extra_new(cell, w);
+    struct extra *extra = extra_new(cell, w, SPLIT);
     if (extra->state != REST_IN_CELL)
         return extra;
     struct part head = head_of(cell, *w), others = others_of(cell, *w);
@@ -361,8 +377,7 @@ static void rest_back(struct cell *cell, uint64_t *w)
             return;
     extra->state = REST_IN_CELL;
     *w |= MASK;
-    if (!extra->object.addr)
-        extra_end(cell, w);
+    extra_end(cell, w, SPLIT);
 }
 
 static void step_on(struct step *step, struct part *part, unsigned byte)
@@ -425,7 +440,7 @@ static bool step_in_cell(struct step *step, struct cell *cell, uint64_t *w, unsi
 
 static __attribute__((noinline)) void step_parts(struct step *step, struct cell *cell, uint64_t *w, unsigned mask)
 {
-    if (!(*w & EXTRA && (*extra_of(cell))->state != REST_IN_CELL) && step_in_cell(step, cell, w, mask))
+    if (!(*w & SPLIT) && step_in_cell(step, cell, w, mask))
         return;
     struct extra *extra = rest_apart(cell, w);
     if (mask & 1) {
@@ -449,9 +464,11 @@ static __attribute__((noinline)) void step_parts(struct step *step, struct cell 
 /* The bytes of the mask, which is not empty. The cell is locked. */
 INLINE void step_bytes(struct step *step, struct cell *cell, uint64_t *w, unsigned mask)
 {
-    if (mask == mask_of(*w) && !(*w & (EXTRA | OTHERS)))
+    unsigned has = mask_of(*w);
+    if ((mask == has || !has) && !(*w & SPLIT && mask != 1) && !(*w & OTHERS && step->write)) {
         step_head(step, cell, w, (unsigned)__builtin_ctz(mask));
-    else
+        *w = with_mask(*w, mask);
+    } else
         step_parts(step, cell, w, mask);
 }
 

@@ -11,7 +11,7 @@
  *    one learned, which may hide a race.
  * 3. Go's runtime does not say which of these are locks; to detectors that look at locks they must be. Mutexes are known by who does
  *    atomic operations on them: functions of package sync, by their names. What those functions do besides is left out. An object that
- *    was used as one has a mark (struct object, lock), and loses it with its memory.
+ *    was used as one has a mark (struct object, kind), and loses it with its memory.
  * 4. A goroutine's number is its index in the engine. When it ends a goroutine that never acts, REAPER, joins it, so that its slot can
  *    have another owner. Numbers are not used again: what an engine keeps of a goroutine is kept.
  * 5. PACER: outside of sampling periods, an access to a patch of memory of which nothing was sampled takes no lock. Such accesses are
@@ -20,12 +20,12 @@
 #ifndef RF_GO_DETECTORS_H
 #define RF_GO_DETECTORS_H
 
-#include "guest/access.h"
-#include "guest/memory.h"
-#include "guest/online.h"
 #include "go/objects.h"
 #include "go/other.h"
 #include "go/report.h"
+#include "guest/access.h"
+#include "guest/memory.h"
+#include "guest/online.h"
 #include "sample/periods.h"
 
 #define REAPER 0u /* what Go's runtime starts with, and goes on without */
@@ -57,7 +57,7 @@ static struct {
     struct fact {
         uint32_t created;
         bool ended;
-    } *facts; /* by number */
+    } * facts; /* by number */
     uint32_t cap;
     uint64_t number; /* of the last event */
     struct periods periods;
@@ -136,7 +136,9 @@ static void others_ended(const struct goroutine *g)
 static void others_found(struct goroutine *g, const struct rf_online_race *race, uint32_t note, bool write)
 {
     struct report_side now = { race->addr, note, g->number, 0, write, false };
-    struct report_side before = { race->addr, race->first.known ? race->first.note : 0, race->first.thread, 0, race->first.writes, false };
+    struct report_side before = { race->addr,         race->first.known ? race->first.note : 0,
+                                  race->first.thread, 0,
+                                  race->first.writes, false };
     spin_lock(&other_lock);
     now.created = others.facts[g->number].created;
     if (before.goroutine < others.cap) {
@@ -161,7 +163,8 @@ static inline bool others_pass(struct goroutine *g, uintptr_t addr)
     return true;
 }
 
-static __attribute__((noinline)) void others_access(struct goroutine *g, uintptr_t addr, uintptr_t size, uintptr_t pc, unsigned flags)
+static __attribute__((noinline)) void others_access(struct goroutine *g, uintptr_t addr, uintptr_t size, uintptr_t pc,
+                                                    unsigned flags)
 {
     struct rf_online_access access = { .thread = g->number, .flags = flags };
     struct rf_online_race race, found;
@@ -211,8 +214,17 @@ static void others_forget(uintptr_t addr)
 
 /* ---- locks: invariant 3 ---- */
 
-enum { NOT_A_LOCK, LOCK_MUTEX, LOCK_READERS, LOCK_WRITERS };                      /* struct object, lock */
-enum { IN_NO_MUTEX = 1, IN_LOCK, IN_UNLOCK, IN_RLOCK, IN_RUNLOCK, IN_RW_LOCK, IN_RW_LOCK_AGAIN, IN_RW_UNLOCK }; /* goroutine, mutex_kind */
+enum { NOT_A_LOCK, LOCK_MUTEX, LOCK_READERS, LOCK_WRITERS }; /* struct object, kind */
+enum {
+    IN_NO_MUTEX = 1,
+    IN_LOCK,
+    IN_UNLOCK,
+    IN_RLOCK,
+    IN_RUNLOCK,
+    IN_RW_LOCK,
+    IN_RW_LOCK_AGAIN,
+    IN_RW_UNLOCK
+}; /* goroutine, mutex_kind */
 
 /* sync.RWMutex: readers release to writerSem, all else goes by readerSem, which follows it. */
 #define READERS_AFTER_WRITERS 4
@@ -223,12 +235,18 @@ static uint32_t function_kind(uintptr_t pc)
         const char *name;
         uint32_t kind;
     } functions[] = {
-        { "sync.(*Mutex).Lock", IN_LOCK },           { "sync.(*Mutex).lockSlow", IN_LOCK },
-        { "sync.(*Mutex).TryLock", IN_LOCK },        { "sync.(*Mutex).Unlock", IN_UNLOCK },
-        { "sync.(*Mutex).unlockSlow", IN_UNLOCK },   { "sync.(*RWMutex).RLock", IN_RLOCK },
-        { "sync.(*RWMutex).TryRLock", IN_RLOCK },    { "sync.(*RWMutex).RUnlock", IN_RUNLOCK },
-        { "sync.(*RWMutex).rUnlockSlow", IN_RUNLOCK }, { "sync.(*RWMutex).Lock", IN_RW_LOCK },
-        { "sync.(*RWMutex).TryLock", IN_RW_LOCK },   { "sync.(*RWMutex).Unlock", IN_RW_UNLOCK },
+        { "sync.(*Mutex).Lock", IN_LOCK },
+        { "sync.(*Mutex).lockSlow", IN_LOCK },
+        { "sync.(*Mutex).TryLock", IN_LOCK },
+        { "sync.(*Mutex).Unlock", IN_UNLOCK },
+        { "sync.(*Mutex).unlockSlow", IN_UNLOCK },
+        { "sync.(*RWMutex).RLock", IN_RLOCK },
+        { "sync.(*RWMutex).TryRLock", IN_RLOCK },
+        { "sync.(*RWMutex).RUnlock", IN_RUNLOCK },
+        { "sync.(*RWMutex).rUnlockSlow", IN_RUNLOCK },
+        { "sync.(*RWMutex).Lock", IN_RW_LOCK },
+        { "sync.(*RWMutex).TryLock", IN_RW_LOCK },
+        { "sync.(*RWMutex).Unlock", IN_RW_UNLOCK },
     };
     struct code code = { .pc = pc - 1 };
     go_callback(SYMBOLIZE_CODE, &code);
@@ -276,43 +294,44 @@ static void others_acquire(struct goroutine *g, struct object *object)
     uint32_t kind = is_of_last_mutex(g, object) ? g->mutex_kind : IN_NO_MUTEX;
     g->mutex_kind = IN_NO_MUTEX;
     if (kind == IN_LOCK && g->mutex_addr == object->addr) {
-        object->lock = LOCK_MUTEX;
+        object->kind = LOCK_MUTEX;
         others_tell(g, RF_ACQUIRE, object->addr);
     } else if (kind == IN_RLOCK || kind == IN_RW_LOCK) {
-        object->lock = LOCK_READERS;
+        object->kind = LOCK_READERS;
         others_tell(g, kind == IN_RLOCK ? RF_READ_ACQUIRE : RF_ACQUIRE, object->addr);
         if (kind == IN_RW_LOCK)
             g->mutex_kind = IN_RW_LOCK_AGAIN;
     } else if (kind == IN_RW_LOCK_AGAIN) {
-        object->lock = LOCK_WRITERS; /* what readers released came with the first of the two */
+        object->kind = LOCK_WRITERS; /* what readers released came with the first of the two */
     } else
         others_tell(g, RF_WAIT, object->addr);
 }
 
 /* A semaphore of writers is known by that of readers behind it, if nobody has locked for writing yet: it may be in the next granule,
- * whose lock comes after this one's. */
-static bool is_of_writers(const struct extra *extra, const struct object *object)
+ * whose locks come after this one's. */
+static bool is_of_writers(struct object *first, const struct object *object)
 {
     uintptr_t readers = object->addr + READERS_AFTER_WRITERS;
-    struct cell *next = cell_of(readers) == cell_of(object->addr) ? NULL : cell_of(readers);
-    uint64_t w = next ? cell_lock(next) : 0;
-    const struct object *other_one = next ? (w & EXTRA ? &(*extra_of(next))->object : NULL) : &extra->object;
-    while (other_one && other_one->addr != readers)
-        other_one = other_one->next;
-    bool found = other_one && other_one->lock == LOCK_READERS;
-    if (next)
-        cell_unlock(next, w);
-    return found;
+    if (cell_of(readers) != cell_of(object->addr)) {
+        uint32_t *lock;
+        const struct object *next = object_found(cell_of(readers), readers, &lock);
+        bool found = next && next->kind == LOCK_READERS;
+        if (next)
+            spin_unlock(lock);
+        return found;
+    }
+    const struct object *behind = object_among(first, readers);
+    return behind && behind->kind == LOCK_READERS;
 }
 
-static void others_release(struct goroutine *g, const struct extra *extra, struct object *object, bool merge)
+static void others_release(struct goroutine *g, struct object *first, struct object *object, bool merge)
 {
-    if (object->lock == LOCK_MUTEX || object->lock == LOCK_READERS) {
+    if (object->kind == LOCK_MUTEX || object->kind == LOCK_READERS) {
         others_tell(g, RF_RELEASE, object->addr);
         return;
     }
-    if (merge && object->addr % 4 == 0 && (object->lock == LOCK_WRITERS || is_of_writers(extra, object))) {
-        object->lock = LOCK_WRITERS;
+    if (merge && object->addr % 4 == 0 && (object->kind == LOCK_WRITERS || is_of_writers(first, object))) {
+        object->kind = LOCK_WRITERS;
         others_tell(g, RF_READ_RELEASE, object->addr + READERS_AFTER_WRITERS);
         return;
     }

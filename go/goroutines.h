@@ -6,8 +6,7 @@
  * 2. Times never wrap: before they would, a goroutine goes on under a slot that nobody had before.
  * 3. Slots and their owners are under slots_lock. A goroutine's other fields belong to it (views.h, 4); `now` is also read, without a
  *    lock, for the goroutine of finalizers.
- * 4. A goroutine's record is used again for the next one: its room for frames stays, and so do the notes that it has looked up, which
- *    are true for everybody.
+ * 4. A goroutine's record is used again for the next one, and its room for frames with it.
  */
 #ifndef RF_GO_GOROUTINES_H
 #define RF_GO_GOROUTINES_H
@@ -17,16 +16,19 @@
 #include "go/views.h"
 
 #ifndef RF_TIME_LIMIT
-#define RF_TIME_LIMIT (UINT32_MAX - 64) /* less for tests. A hook adds a few to it at most */
+#define RF_TIME_LIMIT ((1u << GO_TIME_BITS) - 64) /* less for tests. A hook adds a few to it at most */
 #endif
-#define SLOTS_MOST (UINT32_C(1) << (GO_MASK_SHIFT - 32)) /* what a cell has room for */
+#define SLOTS_MOST (UINT32_C(1) << (GO_MASK_SHIFT - GO_TIME_BITS)) /* what a cell has room for */
 #define FRAMES_FIRST 64u
-#define CACHED_NOTES 256u
 #define MAIN_GOROUTINE 1u /* 0 is what runs before it */
 
 struct frame {
-    uintptr_t pc;       /* where its caller goes on */
-    uint32_t note, pad; /* of the stack up to here; 0: not asked yet */
+    uintptr_t pc;         /* where its caller goes on */
+    uint32_t note;        /* of the stack up to here; 0: not asked yet */
+    uint32_t asked_note;  /* the last answer at this depth, */
+    uintptr_t asked_pc;   /* for this address */
+    uint32_t asked_below; /* on this stack */
+    uint32_t pad;
 };
 
 /* The first four: go/layout.h. */
@@ -43,10 +45,6 @@ struct goroutine {
     uint32_t mutex_kind;    /* go/detectors.h: in which function of package sync its last atomic operation was, */
     uintptr_t mutex_addr;   /* and on what; */
     uint32_t passed;        /* accesses that were not looked at */
-    struct cached_note {
-        uintptr_t pc;
-        uint32_t below, note;
-    } cache[CACHED_NOTES];
 };
 
 _Static_assert(offsetof(struct goroutine, now) == GO_NOW && offsetof(struct goroutine, top) == GO_TOP &&
@@ -83,7 +81,7 @@ static struct goroutine *spare_goroutines; /* under slots_lock */
 
 static inline uint32_t goroutine_slot(const struct goroutine *g)
 {
-    return rf_epoch_slot(g->view.own);
+    return epoch_slot(g->view.own);
 }
 
 /* ---- slots, under the lock ---- */
@@ -96,13 +94,13 @@ static void slot_own(uint32_t slot, struct goroutine *g, uint32_t created)
     s->owners = grown(s->owners, &s->cap, s->count + 1, sizeof *s->owners);
     s->owners[s->count++] = (struct owner){ s->last + 1, g->number, created, false };
     owner_count++;
-    g->view.own = rf_epoch_make(slot, s->last + 1);
+    g->view.own = epoch_make(slot, s->last + 1);
 }
 
 static void slot_take_fresh(struct goroutine *g, uint32_t created)
 {
     if (slot_count == SLOTS_MOST)
-        give_up("more than two million goroutines live at once");
+        give_up("more than sixteen million goroutines live at once");
     slots = grown(slots, &slot_cap, slot_count + 1, sizeof *slots);
     slot_own(slot_count++, g, created);
 }
@@ -164,11 +162,11 @@ static void slot_leave(uint32_t slot, uint32_t last)
 static struct owner owner_of(rf_epoch epoch)
 {
     spin_lock(&slots_lock);
-    const struct slot *s = &slots[rf_epoch_slot(epoch)];
+    const struct slot *s = &slots[epoch_slot(epoch)];
     uint32_t low = 0, high = s->count;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (s->owners[middle].since > rf_epoch_time(epoch))
+        if (s->owners[middle].since > epoch_time(epoch))
             high = middle;
         else
             low = middle;
@@ -185,9 +183,9 @@ static __attribute__((noinline)) void epoch_in_fresh_slot(struct goroutine *g)
     g->used = false;
     rf_epoch old = g->view.own;
     spin_lock(&slots_lock);
-    struct slot *s = &slots[rf_epoch_slot(old)];
+    struct slot *s = &slots[epoch_slot(old)];
     uint32_t created = s->owners[s->count - 1].created;
-    s->last = rf_epoch_time(old);
+    s->last = epoch_time(old);
     s->state = SLOT_SPENT;
     s->goroutine = NULL;
     slot_take_fresh(g, created);
@@ -199,7 +197,7 @@ static __attribute__((noinline)) void epoch_in_fresh_slot(struct goroutine *g)
 /* Before anything is locked: slots_lock comes first, as sweeps take cells' locks under it. */
 static inline void epoch_room(struct goroutine *g)
 {
-    if (__builtin_expect(rf_epoch_time(g->view.own) >= RF_TIME_LIMIT, 0))
+    if (__builtin_expect(epoch_time(g->view.own) >= RF_TIME_LIMIT, 0))
         epoch_in_fresh_slot(g);
 }
 
@@ -239,14 +237,6 @@ static inline void frame_pop(struct goroutine *g)
         g->top--;
 }
 
-static inline uint32_t note_cached(struct goroutine *g, uintptr_t pc, uint32_t below)
-{
-    struct cached_note *c = &g->cache[((pc ^ (uint64_t)below << 20) * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (CACHED_NOTES - 1)];
-    if (c->pc != pc || c->below != below)
-        *c = (struct cached_note){ pc, below, note_put(pc, below) };
-    return c->note;
-}
-
 /* The note of the goroutine's stack: frames from the innermost known one upwards get theirs. */
 static inline uint32_t note_of_stack(struct goroutine *g)
 {
@@ -254,14 +244,25 @@ static inline uint32_t note_of_stack(struct goroutine *g)
     while (frame > g->frames && !frame[-1].note)
         frame--;
     uint32_t note = frame > g->frames ? frame[-1].note : 0;
-    for (; frame < g->top; frame++)
-        frame->note = note = note_cached(g, frame->pc, note);
+    for (; frame < g->top; frame++) {
+        if (frame->asked_pc != frame->pc || frame->asked_below != note) {
+            frame->asked_note = note_put(frame->pc, note);
+            frame->asked_pc = frame->pc;
+            frame->asked_below = note;
+        }
+        frame->note = note = frame->asked_note;
+    }
     return note;
 }
 
 static inline uint32_t note_here(struct goroutine *g, uintptr_t pc)
 {
-    return note_cached(g, pc, note_of_stack(g));
+    return note_put(pc, note_of_stack(g));
+}
+
+static inline go_place place_here(struct goroutine *g, uintptr_t pc)
+{
+    return place_make(pc, note_of_stack(g));
 }
 
 /* ---- begin and end ---- */
@@ -323,7 +324,7 @@ static void goroutine_end(struct goroutine *g)
     view_end(&g->view);
     spin_lock(&slots_lock);
     /* Most end with handing something on: who received it knows all that the slot was used for. */
-    slot_leave(rf_epoch_slot(last), rf_epoch_time(last) - !g->used);
+    slot_leave(epoch_slot(last), epoch_time(last) - !g->used);
     goroutines_live--;
     g->next = spare_goroutines;
     spare_goroutines = g;
@@ -354,7 +355,7 @@ static void goroutine_learn_all(struct goroutine *g)
         const struct goroutine *owner = slots[i].goroutine;
         uint32_t time = slots[i].last;
         if (slots[i].state == SLOT_OWNED && owner)
-            time = rf_epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED)) -
+            time = epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED)) -
                    !__atomic_load_n(&owner->used, __ATOMIC_RELAXED);
         if (owner != g && time > times->time[i])
             times->time[i] = time;

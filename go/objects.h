@@ -1,6 +1,8 @@
 /* What orders goroutines: objects by address, with the rules that Go's runtime asks for, and the histories of atomic operations.
  *
- * 1. An object hangs at its granule's extra and is found, made, changed and forgotten under the granule's lock.
+ * 1. An object hangs at its granule's extra, and is changed under the lock there. It is found without the granule's lock: extras stay
+ *    extras, and an object with the right address is the right one, since it ends before its extra leaves the granule, and to end it
+ *    takes the lock.
  * 2. Atomic operations have a history of their own, beside the plain one: a few stamps. An atomic operation is checked against the
  *    plain histories of its bytes, a plain access also against the stamps; two atomic ones do not race. A stamp goes when a later one
  *    happens after it and conflicts with all that it conflicts with.
@@ -11,24 +13,59 @@
 
 #include "go/cells.h"
 
-static __attribute__((noinline)) struct object *object_among(struct object *object, uintptr_t addr)
+/* Whose lock this is. */
+static inline struct object *first_object(uint32_t *lock)
 {
-    while (object->next && object->addr != addr)
+    return (struct object *)(void *)lock;
+}
+
+static struct object *object_among(struct object *object, uintptr_t addr)
+{
+    while (object && object->addr != addr)
         object = object->next;
-    if (object->addr == addr)
-        return object;
-    if (object->addr) {
-        object->next = take(sizeof *object);
-        object = object->next;
-    }
-    object->addr = addr;
     return object;
 }
 
-INLINE struct object *object_at(struct cell *cell, uint64_t *w, uintptr_t addr)
+/* It is there, or is made now. */
+static __attribute__((noinline)) struct object *object_made(struct cell *cell, uintptr_t addr, uint32_t **lock)
 {
-    struct extra *extra = extra_new(cell, w);
-    return extra->object.addr == addr ? &extra->object : object_among(&extra->object, addr);
+    uint64_t w = cell_lock(cell);
+    struct extra *extra = extra_new(cell, &w, OBJECT);
+    spin_lock(*lock = &extra->object.lock);
+    struct object *object = object_among(&extra->object, addr);
+    if (!object) {
+        object = &extra->object;
+        if (object->addr) {
+            struct object *added = take(sizeof *added);
+            added->next = object->next;
+            object = object->next = added;
+        }
+        object->addr = addr;
+    }
+    cell_unlock(cell, w);
+    return object;
+}
+
+/* The object at this address, locked, if there is one; `lock` is what to unlock. */
+INLINE struct object *object_found(const struct cell *cell, uintptr_t addr, uint32_t **lock)
+{
+    if (__builtin_expect(!(__atomic_load_n(&cell->w, __ATOMIC_ACQUIRE) & OBJECT), 0))
+        return NULL;
+    struct extra *extra = __atomic_load_n(extra_of(cell), __ATOMIC_ACQUIRE);
+    struct object *first = &extra->object;
+    spin_lock(*lock = &first->lock);
+    if (__builtin_expect(first->addr == addr, 1))
+        return first;
+    struct object *object = object_among(first->next, addr);
+    if (!object)
+        spin_unlock(&first->lock);
+    return object;
+}
+
+INLINE struct object *object_lock(struct cell *cell, uintptr_t addr, uint32_t **lock)
+{
+    struct object *object = object_found(cell, addr, lock);
+    return __builtin_expect(object != NULL, 1) ? object : object_made(cell, addr, lock);
 }
 
 static void others_forget(uintptr_t addr);
@@ -40,14 +77,16 @@ static void object_end(struct object *object)
         others_forget(object->addr);
     view_end(&object->view);
     give(object->others, object->cap * sizeof *object->others);
+    uint32_t lock = object->lock;
     if (next) {
         *object = *next;
         give(next, sizeof *next);
     } else
         memset(object, 0, sizeof *object);
+    object->lock = lock;
 }
 
-/* Those with addresses in a range; if the first goes, the second takes its place. */
+/* Those with addresses in a range; if the first goes, the second takes its place. Both locks are held. */
 static void objects_end(struct extra *extra, uintptr_t from, uintptr_t to)
 {
     struct object *object = &extra->object, *next;
@@ -104,14 +143,15 @@ static inline void object_release_acquire(struct goroutine *g, struct object *ob
 /* ---- atomic operations ---- */
 
 /* A plain access to the bytes of the mask meets the atomic ones. */
-static void step_against_stamps(struct step *step, const struct extra *extra, unsigned mask)
+static void step_against_stamps(struct step *step, const struct object *object, unsigned mask)
 {
-    for (const struct object *object = &extra->object; object && !step->race; object = object->next) {
+    for (; object && !step->race; object = object->next) {
         unsigned at = object->addr % RF_GRANULE, bytes = ((1u << object->size) - 1) << at & 0xff;
         for (uint32_t i = 0; (bytes & mask) && i < object->count && !step->race; i++) {
             const struct stamp *stamp = stamp_at(object, i);
-            if ((step->write || stamp->writes) && !view_knows(&step->g->view, stamp->epoch)) {
-                step_race(step, stamp->epoch, stamp->note, stamp->writes);
+            bool writes = stamp->note & STAMP_WRITES;
+            if ((step->write || writes) && !view_knows(&step->g->view, stamp->epoch)) {
+                step_race(step, stamp->epoch, stamp->note & ~STAMP_WRITES, writes);
                 step->race_byte = at;
             }
         }
@@ -123,7 +163,9 @@ static void step_against_part(struct step *step, struct part part, unsigned byte
 {
     if (step->race || !(part.w | part.r))
         return;
-    struct fg_cell cell = { .word = (unsigned __int128)part.w << 64 | part.r, .write_note = part.w_note, .read_note = part.r_note };
+    struct fg_cell cell = { .word = (unsigned __int128)part.w << 64 | part.r,
+                            .write_note = part.w_note,
+                            .read_note = part.r_note };
     if (step->write)
         fg_write_check(step, step, &cell);
     else if (fg_races_with_write(step, step, part.w))
@@ -132,11 +174,9 @@ static void step_against_part(struct step *step, struct part part, unsigned byte
         step->race_byte = byte;
 }
 
-INLINE void step_against_plain(struct step *step, struct cell *cell, uint64_t w, unsigned mask)
+static __attribute__((noinline)) void step_against_parts(struct step *step, struct cell *cell, uint64_t w, unsigned mask)
 {
     const struct extra *extra = *extra_of(cell);
-    if (__builtin_expect(!((w & ~FLAGS) | cell->r) && extra->state == REST_IN_CELL, 1))
-        return;
     unsigned byte = (unsigned)__builtin_ctz(mask);
     if (mask & mask_of(w))
         step_against_part(step, head_of(cell, w), byte);
@@ -149,15 +189,25 @@ INLINE void step_against_plain(struct step *step, struct cell *cell, uint64_t w,
             step_against_part(step, extra->bytes[i - 1], i);
 }
 
+INLINE void step_against_plain(struct step *step, struct cell *cell, unsigned mask)
+{
+    uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED), r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
+    const struct view *view = &step->g->view;
+    if (!(w & SPLIT) && !(r & RF_TAG) && view_knows(view, w & ~FLAGS) && (!step->write || view_knows(view, r)))
+        return; /* whichever bytes it is the history of */
+    step_against_parts(step, cell, w, mask);
+}
+
 /* Invariant 2. */
 INLINE void object_stamp(const struct step *step, struct object *object)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < object->count; i++) {
         const struct stamp *stamp = stamp_at(object, i);
-        if (stamp->epoch == step->now && (stamp->writes || !step->write)) /* this one says as much */
+        bool writes = stamp->note & STAMP_WRITES;
+        if (stamp->epoch == step->now && (writes || !step->write)) /* this one says as much */
             return;
-        if ((step->write || !stamp->writes) && view_knows(&step->g->view, stamp->epoch))
+        if ((step->write || !writes) && view_knows(&step->g->view, stamp->epoch))
             continue;
         if (kept != i)
             *stamp_at(object, kept) = *stamp;
@@ -167,8 +217,7 @@ INLINE void object_stamp(const struct step *step, struct object *object)
         object->others = grown(object->others, &object->cap, kept, sizeof *object->others);
     struct stamp *mine = stamp_at(object, kept);
     mine->epoch = step->now;
-    mine->note = step->note;
-    mine->writes = step->write;
+    mine->note = step->note | (step->write ? STAMP_WRITES : 0);
     object->count = kept + 1;
 }
 

@@ -25,36 +25,49 @@
 static __attribute__((noinline)) void race_found(struct step *step, uintptr_t addr)
 {
     struct owner owner = owner_of(step->race), me = owner_of(step->g->view.own);
-    struct report_side now = { addr, step->note, step->g->number, me.created, step->write, false };
-    struct report_side before = { addr, step->race_note, owner.goroutine, owner.created, step->race_writes, owner.ended };
+    struct report_side now = { addr, place_note(step->note), step->g->number, me.created, step->write, false };
+    struct report_side before = { addr,          place_note(step->race_note), owner.goroutine,
+                                  owner.created, step->race_writes,           owner.ended };
     report_race(&now, &before);
 }
 
-INLINE void step_here(struct step *step, struct goroutine *g, bool write, uintptr_t pc)
+INLINE void step_with(struct step *step, struct goroutine *g, bool write, go_place note)
 {
     g->used = true;
     step->g = g;
     step->now = g->now;
-    step->note = note_here(g, pc);
+    step->note = note;
     step->write = write;
     step->race = 0;
+}
+
+/* The granule is locked, and has objects. */
+static __attribute__((noinline)) void access_beside_objects(struct step *step, struct cell *cell, uint64_t w, unsigned mask)
+{
+    struct extra *extra = *extra_of(cell);
+    spin_lock(&extra->object.lock);
+    step_against_stamps(step, &extra->object, mask);
+    step_bytes(step, cell, &w, mask);
+    cell_unlock(cell, w);
+    spin_unlock(&extra->object.lock);
 }
 
 /* The bytes of the mask in one granule. */
 INLINE void access_granule(struct step *step, struct cell *cell, unsigned mask)
 {
     uint64_t w = cell_lock(cell);
-    if (w & EXTRA)
-        step_against_stamps(step, *extra_of(cell), mask);
+    if (__builtin_expect((w & OBJECT) != 0, 0)) {
+        access_beside_objects(step, cell, w, mask);
+        return;
+    }
     step_bytes(step, cell, &w, mask);
     cell_unlock(cell, w);
 }
 
-static __attribute__((noinline)) void access_byte(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
+INLINE void access_byte(struct goroutine *g, uintptr_t addr, go_place note, bool write)
 {
     struct step step;
-    __builtin_prefetch(notes_of(cell_of(addr)), 1);
-    step_here(&step, g, write, pc);
+    step_with(&step, g, write, note);
     access_granule(&step, cell_of(addr), 1u << addr % RF_GRANULE);
     if (__builtin_expect(step.race != 0, 0))
         race_found(&step, addr);
@@ -77,7 +90,7 @@ static inline bool access_repeats(const struct goroutine *g, uintptr_t addr, boo
     }
     if (w & OTHERS)
         return (w & ~FLAGS) == g->now;
-    if (!(w & EXTRA) || !byte)
+    if (!(w & SPLIT) || !byte)
         return false;
     struct extra *const *place = extra_of(cell), *extra = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     const struct part *bytes = __atomic_load_n(&extra->bytes, __ATOMIC_ACQUIRE);
@@ -85,42 +98,53 @@ static inline bool access_repeats(const struct goroutine *g, uintptr_t addr, boo
         return false;
     bool same = __atomic_load_n(write ? &bytes[byte - 1].w : &bytes[byte - 1].r, __ATOMIC_RELAXED) == g->now;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return same && __atomic_load_n(&cell->w, __ATOMIC_RELAXED) & EXTRA && __atomic_load_n(place, __ATOMIC_RELAXED) == extra &&
+    return same && __atomic_load_n(&cell->w, __ATOMIC_RELAXED) & SPLIT &&
+           __atomic_load_n(place, __ATOMIC_RELAXED) == extra &&
            __atomic_load_n(&extra->state, __ATOMIC_RELAXED) == REST_IS_BYTES;
 }
 
-static __attribute__((noinline)) void access_slow(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
+/* Go's file of hooks has looked at the cell (cli/go_fast.c), if it is the one that we made of it: so here is looked for what repeats
+ * only where those instructions cannot tell. */
+INLINE void access_at(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
 {
-    if (others_listen())
+    const struct cell *cell = cell_of(addr);
+    __builtin_prefetch(notes_of(cell), 1);
+    if (others_listen()) {
         others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
-    else if (!access_repeats(g, addr, write))
-        access_byte(g, addr, pc, write);
+        return;
+    }
+    uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED), r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
+    if ((w & (SPLIT | OTHERS) || r & RF_TAG) && access_repeats(g, addr, write))
+        return;
+    access_byte(g, addr, place_here(g, pc), write);
 }
 
 void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc);
 void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc)
 {
-    access_slow(g, addr, pc, false); /* what is quick was done in Go's file of hooks, or is done there */
+    access_at(g, addr, pc, false);
 }
 
 void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc);
 void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc)
 {
-    access_slow(g, addr, pc, true);
+    access_at(g, addr, pc, true);
 }
 
-static void access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
+INLINE void access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
 {
     if (access_repeats(g, addr, write))
         return;
-    if (call)
-        frame_push(g, call);
-    if (others_listen())
+    if (others_listen()) {
+        if (call)
+            frame_push(g, call);
         others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
-    else
-        access_byte(g, addr, pc, write);
-    if (call)
-        frame_pop(g);
+        if (call)
+            frame_pop(g);
+        return;
+    }
+    uint32_t below = note_of_stack(g);
+    access_byte(g, addr, place_make(pc, call ? note_put(call, below) : below), write);
 }
 
 void __tsan_read_pc(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc);
@@ -155,7 +179,7 @@ static void access_range(struct goroutine *g, uintptr_t addr, uintptr_t size, ui
             (write || __atomic_load_n(&cell->w, __ATOMIC_RELAXED) == w))
             continue;
         if (!step.g)
-            step_here(&step, g, write, pc);
+            step_with(&step, g, write, place_here(g, pc));
         access_granule(&step, cell, mask);
         if (__builtin_expect(step.race != 0, 0)) {
             if (!told)
@@ -196,10 +220,13 @@ static __attribute__((noinline)) void clear_granule_slowly(struct cell *cell, ui
 {
     uint64_t w = cell_lock(cell);
     struct extra *extra = w & EXTRA ? *extra_of(cell) : NULL;
-    if (extra)
+    uint32_t *lock = w & OBJECT ? &extra->object.lock : NULL;
+    if (lock) {
+        spin_lock(lock);
         objects_end(extra, from, to);
+    }
     unsigned has = mask_of(w), left = has & ~mask;
-    bool in_cell = !extra || extra->state == REST_IN_CELL;
+    bool in_cell = !(w & SPLIT);
     if (in_cell && w & OTHERS && (mask | has) != 0xff && mask != 0xff) {
         extra = rest_apart(cell, &w);
         in_cell = false;
@@ -212,16 +239,20 @@ static __attribute__((noinline)) void clear_granule_slowly(struct cell *cell, ui
         w &= FLAGS;
     }
     w = with_mask(in_cell ? w & ~OTHERS : w, left);
-    if (mask == 0xff && extra) {
+    if (mask == 0xff && w & SPLIT) {
         extra_clear_rest(extra);
-        extra_end(cell, &w);
+        extra_end(cell, &w, SPLIT);
     } else if (!in_cell && mask & 0xfe) {
         struct part *bytes = bytes_apart(cell, &w);
         for (unsigned i = 1; i < 8; i++)
             if (mask >> i & 1)
                 part_clear(&bytes[i - 1]);
     }
+    if (lock && !extra->object.addr)
+        extra_end(cell, &w, OBJECT);
     cell_unlock(cell, w);
+    if (lock)
+        spin_unlock(lock);
 }
 
 /* Nothing is known of these bytes any more. */
@@ -293,8 +324,8 @@ void __tsan_map_shadow(uintptr_t addr, uintptr_t size);
 void __tsan_map_shadow(uintptr_t addr, uintptr_t size)
 {
     uintptr_t from = addr & ~(uintptr_t)4095, to = (addr + size + 4095) & ~(uintptr_t)4095;
-    pages_at((uintptr_t)cell_of(from), (to - from) * 2);
-    pages_at((uintptr_t)notes_of(cell_of(from)), to - from);
+    pages_large(pages_at((uintptr_t)cell_of(from), (to - from) * 2), (to - from) * 2);
+    pages_large(pages_at((uintptr_t)notes_of(cell_of(from)), (to - from) * 2), (to - from) * 2);
     pages_at((uintptr_t)extra_of(cell_of(from)), to - from);
     spin_lock(&ranges_lock);
     if (range_count && ranges[range_count - 1].to == from)
@@ -311,19 +342,18 @@ void __tsan_map_shadow(uintptr_t addr, uintptr_t size)
 
 /* ---- order ---- */
 
-#define ON_OBJECT(rule, others_rule)                       \
-    do {                                                   \
-        if (!g || g->ignore)                               \
-            return;                                        \
-        epoch_room(g);                                     \
-        struct cell *cell = cell_of(addr);                 \
-        uint64_t w = cell_lock(cell);                      \
-        struct object *object = object_at(cell, &w, addr); \
-        if (others_listen())                               \
-            others_rule;                                   \
-        else                                               \
-            rule(g, object);                               \
-        cell_unlock(cell, w);                              \
+#define ON_OBJECT(rule, others_rule)                                                                                        \
+    do {                                                                                                                    \
+        if (!g || g->ignore)                                                                                                \
+            return;                                                                                                         \
+        epoch_room(g);                                                                                                      \
+        uint32_t *lock;                                                                                                     \
+        struct object *object = object_lock(cell_of(addr), addr, &lock);                                                    \
+        if (others_listen())                                                                                                \
+            others_rule;                                                                                                    \
+        else                                                                                                                \
+            rule(g, object);                                                                                                \
+        spin_unlock(lock);                                                                                                  \
     } while (0)
 
 void __tsan_acquire(struct goroutine *g, uintptr_t addr);
@@ -335,19 +365,19 @@ void __tsan_acquire(struct goroutine *g, uintptr_t addr)
 void __tsan_release(struct goroutine *g, uintptr_t addr);
 void __tsan_release(struct goroutine *g, uintptr_t addr)
 {
-    ON_OBJECT(object_release, others_release(g, *extra_of(cell), object, false));
+    ON_OBJECT(object_release, others_release(g, first_object(lock), object, false));
 }
 
 void __tsan_release_merge(struct goroutine *g, uintptr_t addr);
 void __tsan_release_merge(struct goroutine *g, uintptr_t addr)
 {
-    ON_OBJECT(object_release_merge, others_release(g, *extra_of(cell), object, true));
+    ON_OBJECT(object_release_merge, others_release(g, first_object(lock), object, true));
 }
 
 void __tsan_release_acquire(struct goroutine *g, uintptr_t addr);
 void __tsan_release_acquire(struct goroutine *g, uintptr_t addr)
 {
-    ON_OBJECT(object_release_acquire, (others_acquire(g, object), others_release(g, *extra_of(cell), object, false)));
+    ON_OBJECT(object_release_acquire, (others_acquire(g, object), others_release(g, first_object(lock), object, false)));
 }
 
 void __tsan_go_ignore_sync_begin(struct goroutine *g);
@@ -370,7 +400,7 @@ struct atomic {
     struct step step;
     struct cell *cell;
     struct object *object;
-    uint64_t w;
+    uint32_t *lock;
     uintptr_t addr, call;
     bool done; /* nothing is to be looked at: only the operation is done */
 };
@@ -398,13 +428,12 @@ INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, 
     a->step.g = g;
     a->step.now = g->now;
     a->step.race = 0;
-    a->step.note = note_cached(g, pc, note_cached(g, call, note_of_stack(g)));
+    a->step.note = place_make(pc, note_put(call, note_of_stack(g)));
     g->used = true;
     a->addr = addr;
     a->cell = cell_of(addr);
-    a->w = cell_lock(a->cell);
-    a->object = object_at(a->cell, &a->w, addr);
-    a->object->size = size;
+    a->object = object_lock(a->cell, addr, &a->lock);
+    a->object->size = (uint16_t)size;
 }
 
 INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
@@ -414,78 +443,80 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     struct goroutine *g = a->step.g;
     if (others_listen()) {
         others_atomic(g, a->addr, acquire, release);
-        cell_unlock(a->cell, a->w);
+        spin_unlock(a->lock);
         others_access(g, a->addr, a->object->size, a->call, RF_A_ATOMIC | (write ? RF_A_WRITE : 0));
         return;
     }
     a->step.write = write;
-    step_against_plain(&a->step, a->cell, a->w, ((1u << a->object->size) - 1) << a->addr % RF_GRANULE & 0xff);
+    step_against_plain(&a->step, a->cell, ((1u << a->object->size) - 1) << a->addr % RF_GRANULE & 0xff);
     if (acquire)
         object_acquire(g, a->object);
     a->step.now = g->now;
     object_stamp(&a->step, a->object);
     if (release)
         object_release(g, a->object);
-    cell_unlock(a->cell, a->w);
+    spin_unlock(a->lock);
     if (__builtin_expect(a->step.race != 0, 0))
         race_found(&a->step, (a->addr & ~(uintptr_t)7) + a->step.race_byte);
 }
 
 /* The arguments of a function of sync/atomic, as they lie on its caller's stack, results included. */
-#define ATOMICS(bits)                                                                                                      \
-    struct atomic_load##bits {                                                                                             \
-        uint##bits##_t *addr, result;                                                                                      \
-    };                                                                                                                     \
-    struct atomic_change##bits {                                                                                           \
-        uint##bits##_t *addr, value;                                                                                       \
-        uint##bits##_t result __attribute__((aligned(8)));                                                                 \
-    };                                                                                                                     \
-    struct atomic_swap##bits {                                                                                             \
-        uint##bits##_t *addr, old, new;                                                                                    \
-        uint8_t result __attribute__((aligned(8)));                                                                        \
-    };                                                                                                                     \
-    void __tsan_go_atomic##bits##_load(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);              \
-    void __tsan_go_atomic##bits##_load(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)     \
-    {                                                                                                                      \
-        struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
-        x->result = __atomic_load_n(x->addr, __ATOMIC_SEQ_CST);                                                            \
-        atomic_end(&a, false, true, false);                                                                                \
-    }                                                                                                                      \
-    void __tsan_go_atomic##bits##_store(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);             \
-    void __tsan_go_atomic##bits##_store(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)    \
-    {                                                                                                                      \
-        struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
-        __atomic_store_n(x->addr, x->result, __ATOMIC_SEQ_CST);                                                            \
-        atomic_end(&a, true, false, true);                                                                                 \
-    }                                                                                                                      \
-    void __tsan_go_atomic##bits##_exchange(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);        \
-    void __tsan_go_atomic##bits##_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_change##bits *x) \
-    {                                                                                                                      \
-        struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
-        x->result = __atomic_exchange_n(x->addr, x->value, __ATOMIC_SEQ_CST);                                              \
-        atomic_end(&a, true, true, true);                                                                                  \
-    }                                                                                                                      \
-    void __tsan_go_atomic##bits##_fetch_add(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);       \
-    void __tsan_go_atomic##bits##_fetch_add(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_change##bits *x) \
-    {                                                                                                                      \
-        struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
-        x->result = __atomic_fetch_add(x->addr, x->value, __ATOMIC_SEQ_CST);                                               \
-        atomic_end(&a, true, true, true);                                                                                  \
-    }                                                                                                                      \
-    void __tsan_go_atomic##bits##_compare_exchange(struct goroutine *, uintptr_t, uintptr_t, struct atomic_swap##bits *);  \
-    void __tsan_go_atomic##bits##_compare_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc,                      \
-                                                   struct atomic_swap##bits *x)                                            \
-    {                                                                                                                      \
-        struct atomic a;                                                                                                   \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                          \
-        uint##bits##_t old = x->old;                                                                                       \
-        bool done = __atomic_compare_exchange_n(x->addr, &old, x->new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
-        x->result = done;                                                                                                  \
-        atomic_end(&a, done, true, done);                                                                                  \
+#define ATOMICS(bits)                                                                                                       \
+    struct atomic_load##bits {                                                                                              \
+        uint##bits##_t *addr, result;                                                                                       \
+    };                                                                                                                      \
+    struct atomic_change##bits {                                                                                            \
+        uint##bits##_t *addr, value;                                                                                        \
+        uint##bits##_t result __attribute__((aligned(8)));                                                                  \
+    };                                                                                                                      \
+    struct atomic_swap##bits {                                                                                              \
+        uint##bits##_t *addr, old, new;                                                                                     \
+        uint8_t result __attribute__((aligned(8)));                                                                         \
+    };                                                                                                                      \
+    void __tsan_go_atomic##bits##_load(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);               \
+    void __tsan_go_atomic##bits##_load(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)      \
+    {                                                                                                                       \
+        struct atomic a;                                                                                                    \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        x->result = __atomic_load_n(x->addr, __ATOMIC_SEQ_CST);                                                             \
+        atomic_end(&a, false, true, false);                                                                                 \
+    }                                                                                                                       \
+    void __tsan_go_atomic##bits##_store(struct goroutine *, uintptr_t, uintptr_t, struct atomic_load##bits *);              \
+    void __tsan_go_atomic##bits##_store(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)     \
+    {                                                                                                                       \
+        struct atomic a;                                                                                                    \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        __atomic_store_n(x->addr, x->result, __ATOMIC_SEQ_CST);                                                             \
+        atomic_end(&a, true, false, true);                                                                                  \
+    }                                                                                                                       \
+    void __tsan_go_atomic##bits##_exchange(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);         \
+    void __tsan_go_atomic##bits##_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc,                               \
+                                           struct atomic_change##bits *x)                                                   \
+    {                                                                                                                       \
+        struct atomic a;                                                                                                    \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        x->result = __atomic_exchange_n(x->addr, x->value, __ATOMIC_SEQ_CST);                                               \
+        atomic_end(&a, true, true, true);                                                                                   \
+    }                                                                                                                       \
+    void __tsan_go_atomic##bits##_fetch_add(struct goroutine *, uintptr_t, uintptr_t, struct atomic_change##bits *);        \
+    void __tsan_go_atomic##bits##_fetch_add(struct goroutine *g, uintptr_t call, uintptr_t pc,                              \
+                                            struct atomic_change##bits *x)                                                  \
+    {                                                                                                                       \
+        struct atomic a;                                                                                                    \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        x->result = __atomic_fetch_add(x->addr, x->value, __ATOMIC_SEQ_CST);                                                \
+        atomic_end(&a, true, true, true);                                                                                   \
+    }                                                                                                                       \
+    void __tsan_go_atomic##bits##_compare_exchange(struct goroutine *, uintptr_t, uintptr_t, struct atomic_swap##bits *);   \
+    void __tsan_go_atomic##bits##_compare_exchange(struct goroutine *g, uintptr_t call, uintptr_t pc,                       \
+                                                   struct atomic_swap##bits *x)                                             \
+    {                                                                                                                       \
+        struct atomic a;                                                                                                    \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        uint##bits##_t old = x->old;                                                                                        \
+        bool done = __atomic_compare_exchange_n(x->addr, &old, x->new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
+        x->result = done;                                                                                                   \
+        atomic_end(&a, done, true, done);                                                                                   \
     }
 
 ATOMICS(32)
@@ -536,6 +567,7 @@ void __tsan_init(struct goroutine **first, void **processor, void (*callback)(ui
 void __tsan_init(struct goroutine **first, void **processor, void (*callback)(uintptr_t, void *))
 {
     go_callback = callback;
+    code_base = (uintptr_t)callback - (1u << 30);
     memory_begin();
     options_from("GORACE");
     options_from("REDFLAG_OPTIONS");

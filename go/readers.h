@@ -127,14 +127,14 @@ static void readers_end(uint32_t number)
 static uint32_t reader_place(const struct reader_table *table, uint32_t slot)
 {
     uint32_t at = slot * 0x9e3779b1u >> 7 & (table->cap - 1);
-    while (table->at[at].epoch && rf_epoch_slot(table->at[at].epoch) != slot)
+    while (table->at[at].epoch && epoch_slot(table->at[at].epoch) != slot)
         at = (at + 1) & (table->cap - 1);
     return at;
 }
 
 static void reader_table_add(struct reader_table *table, rf_epoch epoch, uint32_t note)
 {
-    uint32_t at = reader_place(table, rf_epoch_slot(epoch));
+    uint32_t at = reader_place(table, epoch_slot(epoch));
     table->count += !table->at[at].epoch;
     table->at[at].note = note;
     __atomic_store_n(&table->at[at].epoch, epoch, __ATOMIC_RELEASE);
@@ -174,7 +174,7 @@ static enum rf_readmap_change readers_put(uint32_t number, const struct view *vi
                 return RF_READ_SAME;
         for (uint32_t i = 0; i < readers->count; i++) {
             rf_epoch old = readers->epochs[i];
-            if (rf_epoch_slot(old) == rf_epoch_slot(epoch))
+            if (epoch_slot(old) == epoch_slot(epoch))
                 change = RF_READ_AGAIN;
             else if (!view_knows(view, old)) {
                 readers->notes[kept] = readers->notes[i];
@@ -195,7 +195,7 @@ static enum rf_readmap_change readers_put(uint32_t number, const struct view *vi
         __atomic_store_n(&readers->count, READERS_MANY, __ATOMIC_RELEASE);
         return change;
     }
-    uint32_t at = reader_place(readers->table, rf_epoch_slot(epoch));
+    uint32_t at = reader_place(readers->table, epoch_slot(epoch));
     rf_epoch old = readers->table->at[at].epoch;
     if (old == epoch)
         return RF_READ_SAME;
@@ -253,7 +253,7 @@ static inline bool readers_have(uint32_t number, rf_epoch epoch)
     uint32_t cap = table ? __atomic_load_n(&table->cap, __ATOMIC_RELAXED) : 0;
     if (!cap || cap & (cap - 1))
         return false;
-    uint32_t slot = rf_epoch_slot(epoch), at = slot * 0x9e3779b1u >> 7 & (cap - 1);
+    uint32_t slot = epoch_slot(epoch), at = slot * 0x9e3779b1u >> 7 & (cap - 1);
     for (uint32_t looks = 0; looks < 32; looks++, at = (at + 1) & (cap - 1)) {
         rf_epoch found = __atomic_load_n(&table->at[at].epoch, __ATOMIC_RELAXED);
         if (found == epoch || !found)

@@ -8,6 +8,7 @@
 #ifndef RF_GO_REPORT_H
 #define RF_GO_REPORT_H
 
+#include "core/map.h"
 #include "go/goroutines.h"
 #include "go/options.h"
 

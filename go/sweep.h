@@ -21,9 +21,9 @@ static uint32_t *sweep_first; /* by slot: the earliest time that is named; UINT3
 
 static inline void sweep_epoch(rf_epoch epoch)
 {
-    uint32_t slot = rf_epoch_slot(epoch);
-    if (epoch && rf_epoch_time(epoch) < sweep_first[slot])
-        sweep_first[slot] = rf_epoch_time(epoch);
+    uint32_t slot = epoch_slot(epoch);
+    if (epoch && epoch_time(epoch) < sweep_first[slot])
+        sweep_first[slot] = epoch_time(epoch);
 }
 
 static void sweep_part(uint64_t w, uint64_t r)
@@ -45,15 +45,19 @@ static void sweep_cell(struct cell *cell)
         return;
     uint64_t w = cell_lock(cell);
     sweep_part(w, cell->r);
-    if (w & EXTRA) {
-        const struct extra *extra = *extra_of(cell);
+    struct extra *extra = w & EXTRA ? *extra_of(cell) : NULL;
+    if (w & SPLIT) {
         if (extra->state == REST_IS_ONE)
             sweep_part(extra->rest.w, extra->rest.r);
         for (unsigned i = 0; extra->state == REST_IS_BYTES && i < 7; i++)
             sweep_part(extra->bytes[i].w, extra->bytes[i].r);
+    }
+    if (w & OBJECT) {
+        spin_lock(&extra->object.lock);
         for (const struct object *object = &extra->object; object; object = object->next)
             for (uint32_t i = 0; i < object->count; i++)
                 sweep_epoch(stamp_at(object, i)->epoch);
+        spin_unlock(&extra->object.lock);
     }
     cell_unlock(cell, w);
 }

@@ -14,7 +14,24 @@
 #define RF_GO_VIEWS_H
 
 #include "core/clock.h"
+#include "go/layout.h"
 #include "go/system.h"
+
+/* Epochs as cells have room for: more slots and fewer times than those of core/clock.h. */
+static inline rf_epoch epoch_make(uint32_t slot, uint32_t time)
+{
+    return (rf_epoch)slot << GO_TIME_BITS | time;
+}
+
+static inline uint32_t epoch_slot(rf_epoch epoch)
+{
+    return (uint32_t)(epoch >> GO_TIME_BITS);
+}
+
+static inline uint32_t epoch_time(rf_epoch epoch)
+{
+    return epoch & ((1u << GO_TIME_BITS) - 1);
+}
 
 struct times {
     uint32_t users; /* changed atomically */
@@ -35,17 +52,17 @@ static inline uint32_t times_get(const struct times *times, uint32_t slot)
 /* Of the own slot all that is earlier is known, whoever had it (slots.h). */
 static inline uint32_t view_get(const struct view *view, uint32_t slot)
 {
-    if (slot == rf_epoch_slot(view->own) && view->own)
-        return rf_epoch_time(view->own);
+    if (slot == epoch_slot(view->own) && view->own)
+        return epoch_time(view->own);
     uint32_t time = times_get(view->known, slot);
-    if (slot == rf_epoch_slot(view->extra) && rf_epoch_time(view->extra) > time)
-        return rf_epoch_time(view->extra);
+    if (slot == epoch_slot(view->extra) && epoch_time(view->extra) > time)
+        return epoch_time(view->extra);
     return time;
 }
 
 static inline bool view_knows(const struct view *view, rf_epoch epoch)
 {
-    return rf_epoch_time(epoch) <= view_get(view, rf_epoch_slot(epoch));
+    return epoch_time(epoch) <= view_get(view, epoch_slot(epoch));
 }
 
 static inline size_t times_size(uint32_t cap)
@@ -97,9 +114,9 @@ static struct times *view_alone(struct view *view, uint32_t len)
 
 static void view_set(struct view *view, rf_epoch epoch)
 {
-    uint32_t slot = rf_epoch_slot(epoch);
-    if (rf_epoch_time(epoch) > times_get(view->known, slot))
-        view_alone(view, slot + 1)->time[slot] = rf_epoch_time(epoch);
+    uint32_t slot = epoch_slot(epoch);
+    if (epoch_time(epoch) > times_get(view->known, slot))
+        view_alone(view, slot + 1)->time[slot] = epoch_time(epoch);
 }
 
 /* view := view ⊔ { epoch } */
@@ -107,25 +124,36 @@ static void view_learn(struct view *view, rf_epoch epoch)
 {
     if (!epoch || view_knows(view, epoch))
         return;
-    if (view->extra && rf_epoch_slot(view->extra) != rf_epoch_slot(epoch))
+    if (view->extra && epoch_slot(view->extra) != epoch_slot(epoch))
         view_set(view, view->extra);
     view->extra = epoch;
 }
 
-static bool times_within(const struct times *a, const struct view *b)
+/* Of how many slots one of two arrays knows a later time than the other. */
+struct difference {
+    uint32_t first, second;
+};
+
+static struct difference times_compare(const struct times *a, const struct times *b)
 {
-    if (!a || a == b->known)
-        return true;
-    const struct times *known = b->known;
-    uint32_t common = known && known->len < a->len ? known->len : known ? a->len : 0, late = 0;
-    for (uint32_t i = 0; i < common; i++)
-        late |= a->time[i] > known->time[i];
-    if (!late && common == a->len)
-        return true;
-    for (uint32_t i = 0; i < a->len; i++) /* own and extra count, too */
-        if (a->time[i] > view_get(b, i))
-            return false;
-    return true;
+    uint32_t a_len = a ? a->len : 0, b_len = b ? b->len : 0, common = a_len < b_len ? a_len : b_len;
+    struct difference more = { 0, 0 };
+    for (uint32_t i = 0; i < common; i++) {
+        more.first += a->time[i] > b->time[i];
+        more.second += b->time[i] > a->time[i];
+    }
+    for (uint32_t i = common; i < a_len; i++)
+        more.first += a->time[i] != 0;
+    for (uint32_t i = common; i < b_len; i++)
+        more.second += b->time[i] != 0;
+    return more;
+}
+
+/* The view knows this slot by its own or extra epoch, though its array does not. */
+static uint32_t times_known_beside(const struct times *times, const struct view *view, rf_epoch epoch)
+{
+    uint32_t slot = epoch_slot(epoch), time = times_get(times, slot);
+    return epoch && time > times_get(view->known, slot) && time <= view_get(view, slot);
 }
 
 static void times_join(struct view *view, const struct times *from)
@@ -140,13 +168,18 @@ static void view_join(struct view *view, const struct view *from)
 {
     if (from->own && view_knows(view, from->own)) /* invariant 3 */
         return;
-    if (!times_within(from->known, view)) {
-        struct view other = { from->known, 0, 0 };
-        if (times_within(view->known, &other)) {
-            times_leave(view->known);
-            view->known = times_share(from->known);
-        } else
-            times_join(view, from->known);
+    if (from->known && from->known != view->known) {
+        struct difference more = times_compare(from->known, view->known);
+        uint32_t beside = times_known_beside(from->known, view, view->own);
+        if (epoch_slot(view->extra) != epoch_slot(view->own))
+            beside += times_known_beside(from->known, view, view->extra);
+        if (more.first > beside) {
+            if (!more.second) {
+                times_leave(view->known);
+                view->known = times_share(from->known);
+            } else
+                times_join(view, from->known);
+        }
     }
     view_learn(view, from->extra);
     view_learn(view, from->own);

@@ -12,7 +12,7 @@ const struct rf_online *const rf_go_other = NULL;
 #define GOROUTINES 4
 #define OBJECTS 3
 #define GRANULE UINT64_C(0xc000001000)
-#define OBJECT(i) (UINT64_C(0xc000002000) + 8 * (i))
+#define SHARED(i) (UINT64_C(0xc000002000) + 8 * (i))
 #define SEQUENCES 60000
 
 static struct model {
@@ -62,7 +62,7 @@ static bool engine_access(struct goroutine *g, unsigned from, unsigned size, boo
     step->race = 0;
     if (size == 1 && access_repeats(g, GRANULE + from, write))
         return false;
-    step_here(step, g, write, pc);
+    step_with(step, g, write, place_here(g, pc));
     access_granule(step, cell_of(GRANULE), mask);
     return step->race != 0;
 }
@@ -74,13 +74,13 @@ static void order(unsigned i)
     memcpy(old, known, sizeof old);
     clock[i] = model[i].time;
     if (kind == 0)
-        __tsan_acquire(model[i].g, OBJECT(object));
+        __tsan_acquire(model[i].g, SHARED(object));
     else if (kind == 1)
-        __tsan_release(model[i].g, OBJECT(object));
+        __tsan_release(model[i].g, SHARED(object));
     else if (kind == 2)
-        __tsan_release_merge(model[i].g, OBJECT(object));
+        __tsan_release_merge(model[i].g, SHARED(object));
     else
-        __tsan_release_acquire(model[i].g, OBJECT(object));
+        __tsan_release_acquire(model[i].g, SHARED(object));
     for (unsigned j = 0; j < GOROUTINES; j++) {
         if (kind == 1 || kind == 3)
             known[j] = clock[j];
@@ -97,7 +97,7 @@ static void begin(void)
 {
     __tsan_malloc(NULL, 0, GRANULE, 8);
     for (unsigned i = 0; i < OBJECTS; i++)
-        __tsan_free(OBJECT(i), 8);
+        __tsan_free(SHARED(i), 8);
     memset(object_clock, 0, sizeof object_clock);
     memset(model, 0, sizeof model);
     struct goroutine *first = goroutine_begin(NULL, 0);
@@ -179,8 +179,8 @@ static void slots_are_used_again(void **state)
         struct goroutine *child = goroutine_begin(parent, 1);
         struct step step;
         assert_false(engine_access(child, 0, 8, true, 2, &step));
-        __tsan_release(child, OBJECT(0));
-        __tsan_acquire(parent, OBJECT(0));
+        __tsan_release(child, SHARED(0));
+        __tsan_acquire(parent, SHARED(0));
         goroutine_end(child);
     }
     assert_true(slot_count <= before + 1);
@@ -230,14 +230,14 @@ static void times_run_out(void **state)
     assert_false(engine_access(a, 0, 8, true, 2, &step));
     uint32_t slot = goroutine_slot(a);
     spin_lock(&slots_lock);
-    a->view.own = a->now = rf_epoch_make(slot, RF_TIME_LIMIT);
+    a->view.own = a->now = epoch_make(slot, RF_TIME_LIMIT);
     spin_unlock(&slots_lock);
     assert_false(engine_access(a, 0, 8, true, 2, &step));
-    __tsan_release(a, OBJECT(0));
+    __tsan_release(a, SHARED(0));
     assert_int_not_equal(goroutine_slot(a), slot);
     assert_false(engine_access(a, 0, 8, true, 2, &step));
-    __tsan_release(a, OBJECT(1));
-    __tsan_acquire(b, OBJECT(1));
+    __tsan_release(a, SHARED(1));
+    __tsan_acquire(b, SHARED(1));
     assert_false(engine_access(b, 0, 8, true, 2, &step));
     assert_true(engine_access(a, 0, 8, true, 2, &step));
     for (unsigned i = 0; i < GOROUTINES; i++)
