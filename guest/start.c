@@ -192,27 +192,4 @@ static int finish(int status)
     return final_status(status);
 }
 
-/* After all of the program's own destructors and exit handlers: this library was loaded before them. exit() called again goes on where
- * it was: what is left is to write out the streams of stdio, and to end, with the new status. */
-static __attribute__((destructor(101))) void end(void)
-{
-    int status = finish(0);
-    if (status)
-        ((void (*)(int))rf_find_real("exit"))(status);
-}
-
-static void end_quickly(void *unused)
-{
-    (void)unused;
-    int status = finish(0);
-    if (status)
-        RF_SYSCALL(SYS_exit_group, status);
-}
-
-RF_EXPORT void _exit(int status)
-{
-    for (;;)
-        RF_SYSCALL(SYS_exit_group, finish(status));
-}
-
-RF_EXPORT void _Exit(int status) __attribute__((alias("_exit")));
+#include "guest/ends.inc"

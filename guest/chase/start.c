@@ -110,29 +110,7 @@ static int finish(int status)
     return rf_chase_finish(status);
 }
 
-/* exit() called again goes on where it was, with the new status. */
-static __attribute__((destructor(101))) void end(void)
-{
-    int status = finish(0);
-    if (status)
-        ((void (*)(int))rf_find_real("exit"))(status);
-}
-
-static void end_quickly(void *unused)
-{
-    (void)unused;
-    int status = finish(0);
-    if (status)
-        RF_SYSCALL(SYS_exit_group, status);
-}
-
-RF_EXPORT void _exit(int status)
-{
-    for (;;)
-        RF_SYSCALL(SYS_exit_group, finish(status));
-}
-
-RF_EXPORT void _Exit(int status) __attribute__((alias("_exit")));
+#include "guest/ends.inc"
 
 /* libc has it only for static linking; programs that were linked with the runtime have it from there. */
 extern int __cxa_atexit(void (*function)(void *), void *argument, void *library);
