@@ -9,6 +9,7 @@
 #   WORK       directory for the traces (default a temporary one; about 60 MB, 200 MB more for recordings)
 #   PROGRAMS   directory with pigz, pbzip2, zstd, xz, x264, memcached and redis, built with `gcc -fsanitize=thread` (after
 #              `make bench`: build/bench/gcc): records them, and the kernels of bench/kernels, each on a small input
+#   KERNELS    "yes" records the kernels of bench/kernels without the programs: needs nothing but the build, and two minutes
 #   GENERATED  "no" leaves out the tables of the generated traces
 set -eu
 cd "$(dirname "$0")/.."
@@ -155,6 +156,17 @@ small() {
     record "$1" "$work/$1"
 }
 
+kernels() {
+    small kernel-sort sort 's/N = [0-9]*/N = 300000/'
+    small kernel-matmul matmul 's/N = [0-9]*, ROUNDS = [0-9]*/N = 160, ROUNDS = 1/'
+    small kernel-hash hash 's/OPERATIONS = [0-9]*/OPERATIONS = 400000/'
+    small kernel-queue queue 's/BLOCKS = [0-9]*/BLOCKS = 10000/'
+    small kernel-tree tree 's/NODES = [0-9]*/NODES = 20000/'
+    for name in kernel-sort kernel-matmul kernel-hash kernel-queue kernel-tree; do
+        recorded="$recorded $work/$name.rft"
+    done
+}
+
 # The inputs are those of the online benchmarks, only smaller: 5 to 20 million events.
 programs() {
     "${CC:-cc}" -O2 -o "$work/input" bench/runtime/input.c -lm
@@ -170,14 +182,10 @@ programs() {
     record x264 "$1/x264" --quiet --no-progress --threads 2 --preset veryfast --demuxer y4m -o /dev/null "$work/video-3"
     serve memcached 40000 "$1/memcached" -u root -t 2 -U 0 -s "$work/socket" -m 64
     serve redis 20000 "$1/redis" --port 0 --unixsocket "$work/socket" --save --loglevel warning
-    small kernel-sort sort 's/N = [0-9]*/N = 300000/'
-    small kernel-matmul matmul 's/N = [0-9]*, ROUNDS = [0-9]*/N = 160, ROUNDS = 1/'
-    small kernel-hash hash 's/OPERATIONS = [0-9]*/OPERATIONS = 400000/'
-    small kernel-queue queue 's/BLOCKS = [0-9]*/BLOCKS = 10000/'
-    small kernel-tree tree 's/NODES = [0-9]*/NODES = 20000/'
-    for name in pigz pbzip2 zstd xz x264 memcached redis kernel-sort kernel-matmul kernel-hash kernel-queue kernel-tree; do
+    for name in pigz pbzip2 zstd xz x264 memcached redis; do
         recorded="$recorded $work/$name.rft"
     done
+    kernels
     # for length
     record pigz-150 "$1/pigz" -p2 -c -k "$work/text-150000"
     record pigz-600 "$1/pigz" -p2 -c -k "$work/text-600000"
@@ -227,7 +235,9 @@ recordings() {
                 printf "| %s | %d | %.1f | %.2fx | %.2fx | %.2fx | %.2f%% | %.2f%% | %.2f%% | %d | %.1f | %.0f |\n", name, threads, events / 1e6,
                     s, other, compact, 100 * share[1], 100 * share[2], 100 * share[3], rolls, events / 1e6 / t[2], t[3] / 1024 }'
     done
-    "$work/kernels" plot "Which stage decides a check, recorded programs" <"$work/shares" >"$plots/radish-recorded.svg"
+    if [ -n "${PROGRAMS:-}" ]; then
+        "$work/kernels" plot "Which stage decides a check, recorded programs" <"$work/shares" >"$plots/radish-recorded.svg"
+    fi
 }
 
 recorded=$*
@@ -236,6 +246,8 @@ if [ "${GENERATED:-yes}" != no ]; then
 fi
 if [ -n "${PROGRAMS:-}" ]; then
     programs "$(realpath "$PROGRAMS")"
+elif [ "${KERNELS:-no}" = yes ]; then
+    kernels
 fi
 if [ -n "$recorded" ]; then
     recordings
