@@ -400,6 +400,14 @@ static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, 
     return (!(flags & RF_A_WRITE) && repeats_in_set(place, word, mask)) || rf_word_repeats(place, word, mask, flags);
 }
 
+static __attribute__((noinline)) void keep_place(const struct rf_step *step, const uint64_t *place, unsigned mask, uint32_t moment,
+                                                 uintptr_t pc, unsigned size)
+{
+    uint32_t note = rf_moment_note_here(step->self, pc, step->flags, size);
+    if (note != rf_moment_note(moment))
+        rf_nearby_put(step->self, place, mask, moment, note);
+}
+
 /* Another part of a granule that the thread has accessed in this epoch, or the same in another way. */
 static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
 {
@@ -410,9 +418,11 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
         return true;
     if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return false;
-    uint64_t key = rf_access_key(pc, step->flags, size);
-    if (!rf_note_is(rf_moment_note((uint32_t)moment), key, step->self->locks, rf_depot_node(step->self))) /* else the moment tells it */
-        rf_nearby_put(step->self, place, mask, (uint32_t)moment, rf_moment_note_here(step->self, pc, step->flags, size));
+    /* The moment's own note may tell the place, too. */
+    struct rf_self *self = step->self;
+    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
+    if (!node || !rf_note_is(rf_moment_note((uint32_t)moment), rf_access_key(pc, step->flags, size), self->locks, node))
+        keep_place(step, place, mask, (uint32_t)moment, pc, size);
     return true;
 }
 
@@ -491,21 +501,23 @@ static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_
     if (mask > 0xff) {
         struct rf_step rest = { .self = step->self, .flags = step->flags };
         slow_granule(&rest, addr + RF_GRANULE, mask >> RF_GRANULE, pc, size);
-        if (!step->race)
+        if (!step->race) {
             step = &rest;
-        slow_end(step, addr, size, pc);
+            addr += size > RF_GRANULE ? RF_GRANULE : 0;
+        }
+        slow_end(step, addr, size > RF_GRANULE ? RF_GRANULE : size, pc); /* of two whole granules only one is known to race */
         return;
     }
     slow_end(step, addr, size, pc);
 }
 
-/* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch, which happens before this one. That
- * case is all of this function; the others are in slow_access(). */
+/* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch, which happens before this one, or
+ * to more bytes of a granule that this epoch has accessed. Those cases are all of this function; the others are in slow_access(). */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
-    bool elsewhere = size > RF_GRANULE || (rf_refuses && mask > 0xff);
+    bool elsewhere = mask > 0xffff || (rf_refuses && mask > 0xff);
     if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) || elsewhere, 0)) {
         rf_access(addr, size, flags, pc);
         rf_escape_stores(addr, size, flags);
@@ -516,13 +528,20 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     struct rf_step step = { .self = self, .flags = flags };
     rf_busy_begin(self);
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
-    bool plain = !(word & RF_ODD_BIT) && mask <= 0xff && !rf_detour && RF_WORD_Y(word) - rf_hot.first >= rf_hot.span;
-    if (__builtin_expect(plain && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))), 1) &&
-        rf_word_quick(&step, word, mask, &next) &&
-        __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        touch(place);
-        rf_busy_end(self);
-        return;
+    if (__builtin_expect(!(word & RF_ODD_BIT) && mask <= 0xff && !rf_detour, 1)) {
+        if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
+            if (joins(&step, place, word, mask, pc, size)) {
+                if (*place & RF_ODD_BIT)
+                    rf_seen_put(addr, mask, flags);
+                rf_busy_end(self);
+                return;
+            }
+        } else if ((step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) && rf_word_quick(&step, word, mask, &next) &&
+                   __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            touch(place);
+            rf_busy_end(self);
+            return;
+        }
     }
     slow_access(&step, addr, mask, pc, size);
 }

@@ -14,35 +14,35 @@
 
         .text
 
-/* word -> %rax */
+/* The word's place -> %rax, and %rcx if it is near; the word -> %rdx */
 .macro LOAD_WORD near
 .if \near
         movabs  $RF_ADDRESS_MASK, %rax
         and     %rdi, %rax
         movabs  $RF_WORDS, %rcx
-        mov     (%rax,%rcx), %rax
+        mov     (%rax,%rcx), %rdx
 .else
         mov     rf_plane_mask(%rip), %rax
         and     %rdi, %rax
         add     rf_plane_words(%rip), %rax
         mov     rf_hot@gottpoff(%rip), %rcx
-        mov     (%rax), %rax
+        mov     (%rax), %rdx
+.endif
+.endm
+
+/* ... -> %r8, for what follows */
+.macro KEEP_PLACE near
+.if \near
+        lea     (%rax,%rcx), %r8
+.else
+        mov     %rax, %r8
 .endif
 .endm
 
 /* The same for some bytes of a granule: jumps to 2 unless the word, of one of the two plain forms, says that these were accessed in this
  * epoch. It is loaded again: to keep it would be one more instruction for all others. */
 .macro CHECK_PART near size write
-.if \near
-        movabs  $RF_ADDRESS_MASK, %rax
-        and     %rdi, %rax
-        mov     (%rax,%rcx), %rdx
-.else
-        mov     rf_plane_mask(%rip), %rax
-        and     %rdi, %rax
-        add     rf_plane_words(%rip), %rax
-        mov     (%rax), %rdx
-.endif
+        mov     (%r8), %rdx
 .if \write
         bt      $27, %rdx
         jnc     2f
@@ -69,20 +69,10 @@
         ret
 .endm
 
-/* The same for a granule that several threads read: jumps to 3 unless its read map has few moments, and one is of this epoch. The word must
- * still name the map afterwards (guest/units.h, 2). */
+/* The same for a granule that several threads read: jumps to 3 unless one of the first moments of its read map is of this epoch. Those
+ * of a map that has got many stay true for the thread that they are of (guest/units.h, 3). The word must still name the map
+ * afterwards (guest/units.h, 2). */
 .macro CHECK_MAP near
-.if \near
-        movabs  $RF_ADDRESS_MASK, %r8
-        and     %rdi, %r8
-        movabs  $RF_WORDS, %rcx
-        add     %rcx, %r8
-.else
-        mov     rf_plane_mask(%rip), %r8
-        and     %rdi, %r8
-        add     rf_plane_words(%rip), %r8
-        mov     rf_hot@gottpoff(%rip), %rcx
-.endif
         mov     (%r8), %rdx
         mov     %rdx, %rax
         shr     $55, %rax
@@ -91,21 +81,20 @@
         bt      $27, %rdx
         jc      3f
         mov     %rdx, %rax
-        shl     $9, %rax
-        shr     $37, %rax
-        shl     $5, %rax
-        movabs  $RF_READERS, %rsi
-        add     %rsi, %rax
-        cmpl    $0, RF_READERS_MANY(%rax)
-        jne     3f
+        shr     $28 - 5, %rax
+        and     $-32, %eax /* 27 bits of the number, 32 bytes each */
+        movabs  $RF_READERS + RF_READERS_FEW, %rsi
+.if \near == 0
+        mov     rf_hot@gottpoff(%rip), %rcx
+.endif
 .irp entry, 0, 4, 8, 12
-        mov     RF_READERS_FEW + \entry(%rax), %esi
+        mov     \entry(%rax,%rsi), %r9d
 .if \near
-        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rsi
-        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rsi
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %r9
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %r9
 .else
-        sub     %fs:RF_HOT_FIRST(%rcx), %rsi
-        cmp     %fs:RF_HOT_SPAN(%rcx), %rsi
+        sub     %fs:RF_HOT_FIRST(%rcx), %r9
+        cmp     %fs:RF_HOT_SPAN(%rcx), %r9
 .endif
         jb      9f
 .endr
@@ -145,29 +134,29 @@
         ret
 .endm
 
-/* Jumps to 1 unless the word in %rax says that all of the granule was accessed in this epoch. */
+/* Jumps to 1 unless the word in %rdx says that all of the granule was accessed in this epoch. */
 .macro CHECK_READ near
-        shr     $28, %rax
+        shr     $28, %rdx
 .if \near
-        sub     %fs:RF_PUT_TLS + RF_HOT_BASE, %rax
-        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+        sub     %fs:RF_PUT_TLS + RF_HOT_BASE, %rdx
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rdx
 .else
-        sub     %fs:RF_HOT_BASE(%rcx), %rax
-        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+        sub     %fs:RF_HOT_BASE(%rcx), %rdx
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rdx
 .endif
         jae     1f
 .endm
 
 .macro CHECK_WRITE near
-        shr     $27, %rax
+        shr     $27, %rdx
 .if \near
-        sub     %fs:RF_PUT_TLS + RF_HOT_BASE2, %rax
-        ror     $1, %rax
-        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+        sub     %fs:RF_PUT_TLS + RF_HOT_BASE2, %rdx
+        ror     $1, %rdx
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rdx
 .else
-        sub     %fs:RF_HOT_BASE2(%rcx), %rax
-        ror     $1, %rax
-        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+        sub     %fs:RF_HOT_BASE2(%rcx), %rdx
+        ror     $1, %rdx
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rdx
 .endif
         jae     1f
 .endm
@@ -206,7 +195,7 @@ near_\name:
         LOAD_WORD \near
         CHECK_READ \near
         ret
-1:
+1:      KEEP_PLACE \near
 .if \size < 8
         CHECK_PART \near \size 0
 .endif
@@ -223,6 +212,7 @@ near_\name:
         ret
 1:
 .if \size < 8
+        KEEP_PLACE \near
         CHECK_PART \near \size 1
 .endif
 2:      CHECK_SEEN \near \size 1

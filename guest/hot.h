@@ -28,7 +28,6 @@
 #endif
 
 #define RF_READERS 0x505000000000 /* read maps, 32 bytes each, with their moments from RF_READERS_FEW on; guest/units.h */
-#define RF_READERS_MANY 4
 #define RF_READERS_FEW 8
 
 #define RF_HOT_BASE 0   /* 0xff << 28 | the first moment of the epoch */

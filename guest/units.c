@@ -133,6 +133,7 @@ void rf_readers_remove(uint32_t number, uint32_t index)
     struct rf_readers *readers = rf_readers_at(number);
     uint32_t *list = rf_readers_list(readers);
     list[index] = list[--readers->count];
+    list[readers->count] = 0; /* hooks look at places beyond the count, too; names are given again */
 }
 
 uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count)

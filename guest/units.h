@@ -9,6 +9,9 @@
  *    unit went to another granule of the stripe, which the thread has accessed in the same epoch and in the same bytes, and came
  *    back to the first. That takes two threads a dozen instructions each, while this one does not run for that long in the midst
  *    of its own; then one access is not recorded.
+ * 3. Hooks look at all of `few`, whatever the count is. What lies there is 0, a moment of the set, or one that was in it since the last
+ *    sweep: of a thread that looks for its own, of its present epoch, the second or nothing. A sweep, after which moments' names mean
+ *    something else, puts the present ones there (rf_readers_unsettle).
  */
 #ifndef RF_GUEST_UNITS_H
 #define RF_GUEST_UNITS_H
@@ -26,9 +29,7 @@ struct rf_readers {
     uint32_t *many; /* [0]: how many there is room for; the moments follow */
 };
 
-_Static_assert(sizeof(struct rf_readers) == 32 && offsetof(struct rf_readers, is_many) == RF_READERS_MANY &&
-                   offsetof(struct rf_readers, few) == RF_READERS_FEW && RF_FEW == 4,
-               "hooks.S");
+_Static_assert(sizeof(struct rf_readers) == 32 && offsetof(struct rf_readers, few) == RF_READERS_FEW && RF_FEW == 4, "hooks.S");
 
 #define RF_RECORD_FEW 4u
 #define RF_RECORD_MOST 16u /* eight bytes, a plain and an atomic history each */
