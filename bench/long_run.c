@@ -1,5 +1,6 @@
 /* A run without end and without races, for what a detector's memory does in time: four threads that lock, hand blocks over by atomics, meet
- * at barriers, and allocate. `long_run SECONDS STEP` prints the resident memory every STEP seconds, and how much work was done. */
+ * at barriers, and allocate. `long_run SECONDS STEP [PAUSE]` prints the resident memory every STEP seconds, and how much work was done; after each
+ * round it sleeps for PAUSE milliseconds. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ static _Atomic(long *) mailbox[THREADS];
 static pthread_barrier_t barrier;
 static atomic_int ending;
 static atomic_long rounds;
+static struct timespec pause_between;
 
 static void one(unsigned *random, int me)
 {
@@ -46,6 +48,8 @@ static void *run(void *argument)
             atomic_fetch_add(&rounds, 1);
         if (stop)
             return NULL;
+        if (pause_between.tv_nsec)
+            nanosleep(&pause_between, NULL);
     }
 }
 
@@ -65,6 +69,7 @@ int main(int argc, char **argv)
 {
     int seconds = argc > 1 ? atoi(argv[1]) : 60, step = argc > 2 ? atoi(argv[2]) : 10;
     pthread_t threads[THREADS];
+    pause_between.tv_nsec = (argc > 3 ? atol(argv[3]) % 1000 : 0) * 1000000;
     pthread_barrier_init(&barrier, NULL, THREADS);
     for (int i = 0; i < LOCKS; i++)
         pthread_mutex_init(&locks[i], NULL);

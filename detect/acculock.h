@@ -9,13 +9,14 @@
  * 3. An entry of R is replaced only by a read of the same thread, never by another's, even if that happens after it. A later
  *    write may share a lock with the second read and none with the first; and if the second read had fewer locks, its thread
  *    may replace it again by a read with more. So whom an entry belongs to is a matter of threads, not of slots, which are
- *    handed on and left (core/order.h, 2 and 3); AL_MINE tells which epochs of a slot are its present owner's.
+ *    handed on and left (core/order.h, 2 and 3); al_thread.mine tells which epochs of a slot are its present owner's.
  * 4. An access in the epoch of an earlier one of its thread is redundant if that one was of the same kind or a write
  *    (Corollaries 1 and 2): releases start epochs, so its lockset contains the earlier one's, and as the earlier one's was
  *    taken in the same mode or in the exclusive one, this holds for read-write locks, too.
  * 5. What one access reports, a later one of the same variable may repeat: after a race W's lockset stays empty.
  *
- * detect/acculock.inc holds the rules, for narrow cells and for wide ones, as FastTrack has them.
+ * detect/acculock.inc holds the rules: for narrow cells, for wide ones, and for the words of the runtime (guest/granule.h), as FastTrack
+ * has them.
  */
 #ifndef RF_DETECT_ACCULOCK_H
 #define RF_DETECT_ACCULOCK_H
@@ -56,12 +57,6 @@ static inline rf_epoch al_wide_of(uint32_t narrow)
     return rf_epoch_make(narrow >> AL_TIME_BITS, narrow & ((1u << AL_TIME_BITS) - 1));
 }
 
-/* Reports the last write as the earlier side. */
-static inline bool al_race_with_write(struct al *d, const struct al_thread *t, rf_epoch w, uint32_t note, rf_lockset locks)
-{
-    return rf_accu_race(&d->accu, &t->accu, w, note, true, locks & AL_SEVERAL ? RF_ALL_LOCKS : locks);
-}
-
 /* Puts this thread's entry into a read map; an entry from a slot that it had before goes. */
 static inline bool al_put(struct al *d, const struct al_thread *t, uint32_t map, struct rf_reads *reads, uint32_t note)
 {
@@ -75,19 +70,101 @@ static inline bool al_put(struct al *d, const struct al_thread *t, uint32_t map,
     return change != RF_READ_SAME;
 }
 
+/* A map with one entry. */
+static inline uint32_t al_map_of(struct al *d, struct rf_reads *reads, rf_epoch epoch, uint32_t note, rf_lockset locks)
+{
+    uint32_t map = rf_readmap_new(&d->readers);
+    *reads = (struct rf_reads){ 0 };
+    rf_readmap_put(&d->readers, map, reads, epoch, epoch, note, locks);
+    return map;
+}
+
+/* The for loop of Algorithm 11. Entries of one lockset need not be looked at if it protects this write, too. */
+static inline bool al_race_in_map(struct al *d, const struct al_thread *t, uint32_t map, const struct rf_reads *reads)
+{
+    rf_lockset locks = t->accu.held.exclusive;
+    if (!rf_reads_in_table(reads) && !rf_lockset_disjoint(&d->accu.locksets, reads->locks, locks))
+        return false;
+    const union rf_readmap *m = rf_readmap_at(&d->readers, map);
+    struct rf_last_read found = { 0 };
+    for (uint32_t from = 0;;) {
+        struct rf_last_read read = rf_readmap_unordered(m, reads, &t->accu.order.clock, &from);
+        if (!read.epoch)
+            return found.epoch && rf_accu_race(&d->accu, &t->accu, found.epoch, found.note, false, found.locks);
+        /* Of several that of the first thread in the trace: workers may give slots in other orders. */
+        if (rf_lockset_disjoint(&d->accu.locksets, read.locks, locks) &&
+            (!found.epoch || rf_order_owner(&d->accu.order, read.epoch) < rf_order_owner(&d->accu.order, found.epoch)))
+            found = read;
+    }
+}
+
+#define AL_STATE struct al
+#define AL_THREAD struct al_thread
+#define AL_READ_LOCKS(d, t) ((t)->accu.held.any)
+#define AL_WRITE_LOCKS(d, t) ((t)->accu.held.exclusive)
+#define AL_DISJOINT(d, a, b) rf_lockset_disjoint(&(d)->accu.locksets, a, b)
+#define AL_INTERSECT(d, a, b) rf_lockset_intersect(&(d)->accu.locksets, a, b)
+#define AL_RACE_WITH_WRITE(d, t, cell)                                                                                       \
+    rf_accu_race(&(d)->accu, &(t)->accu, AL_WIDE_OF((cell)->w), (cell)->w_note, true,                                        \
+                 (cell)->w_locks & AL_SEVERAL ? RF_ALL_LOCKS : (cell)->w_locks)
+#define AL_RACE_WITH_READ(d, t, cell)                                                                                        \
+    rf_accu_race(&(d)->accu, &(t)->accu, AL_WIDE_OF((cell)->r), (cell)->r_note, false, (cell)->r_locks)
+#define AL_RACE_IN_MAP(d, t, cell) al_race_in_map(d, t, AL_MAP((cell)->r), &(cell)->reads)
+#define AL_TO_MAP(d, cell)                                                                                                   \
+    AL_SET_MAP(cell, al_map_of(d, &(cell)->reads, AL_WIDE_OF((cell)->r), (cell)->r_note, (cell)->r_locks))
+#define AL_PUT(d, t, cell, note) al_put(d, t, AL_MAP((cell)->r), &(cell)->reads, note)
+#define AL_END(d, cell) rf_readmap_end(&(d)->readers, AL_MAP((cell)->r), &(cell)->reads)
+#define AL_COPIED(d, cell) rf_readmap_copy(&(d)->readers, AL_MAP((cell)->r), &(cell)->reads)
+#define AL_COUNT(d, counter) ((d)->counts.counter++)
+
 #define AL(name) al_##name
 #define AL_EPOCH uint32_t
-#define AL_NOW(t) ((t)->accu.order.narrow)
-#define AL_MINE(t) ((t)->mine_narrow)
 #define AL_WIDE_OF(epoch) al_wide_of(epoch)
+#define AL_NOW(t) ((t)->accu.order.narrow)
+#define AL_IS_NOW(t, e) ((e) == AL_NOW(t))
+#define AL_LOOKS_MINE(t, e) ((e) - (t)->mine_narrow <= AL_NOW(t) - (t)->mine_narrow)
+#define AL_IS_MINE(d, t, e) (rf_order_owner(&(d)->accu.order, al_wide_of(e)) == (t)->accu.order.index)
+#define AL_ORDERED(t, e) rf_epoch_leq(al_wide_of(e), &(t)->accu.order.clock)
 #include "detect/acculock.inc"
+#undef AL_WIDE_OF
 
 #define AL(name) alw_##name
 #define AL_EPOCH uint64_t
-#define AL_NOW(t) ((t)->accu.order.epoch)
-#define AL_MINE(t) ((t)->mine)
 #define AL_WIDE_OF(epoch) (epoch)
+#define AL_NOW(t) ((t)->accu.order.epoch)
+#define AL_IS_NOW(t, e) ((e) == AL_NOW(t))
+#define AL_LOOKS_MINE(t, e) ((e) - (t)->mine <= AL_NOW(t) - (t)->mine)
+#define AL_IS_MINE(d, t, e) (rf_order_owner(&(d)->accu.order, e) == (t)->accu.order.index)
+#define AL_ORDERED(t, e) rf_epoch_leq(e, &(t)->accu.order.clock)
 #include "detect/acculock.inc"
+#undef AL_WIDE_OF
+#undef AL_STATE
+#undef AL_THREAD
+#undef AL_READ_LOCKS
+#undef AL_WRITE_LOCKS
+#undef AL_DISJOINT
+#undef AL_INTERSECT
+#undef AL_RACE_WITH_WRITE
+#undef AL_RACE_WITH_READ
+#undef AL_RACE_IN_MAP
+#undef AL_TO_MAP
+#undef AL_PUT
+#undef AL_END
+#undef AL_COPIED
+#undef AL_COUNT
+
+/* The map of this cell will be needed soon. (Unless it is always inlined, gcc takes it for a function without effect.) */
+static inline __attribute__((always_inline)) void al_fetch(const struct al *d, const struct al_cell *cell)
+{
+    if (cell->r >> 31)
+        __builtin_prefetch(rf_readmap_at(&d->readers, cell->r & INT32_MAX), 1);
+}
+
+static inline __attribute__((always_inline)) void alw_fetch(const struct al *d, const struct alw_cell *cell)
+{
+    if (cell->r >> 63)
+        __builtin_prefetch(rf_readmap_at(&d->readers, (uint32_t)(cell->r & INT32_MAX)), 1);
+}
 
 static inline void al_init(struct al *d)
 {

@@ -21,6 +21,11 @@
 
 uint32_t rf_depot_put(uint64_t what, uint64_t below);
 
+/* guest/accu.h, 3: the node of an access, or the note that takes its place; and a note like this one with these locks and it as its
+ * node. */
+uint32_t rf_note_node(uint32_t note);
+uint32_t rf_note_several(uint32_t note, uint32_t locks);
+
 /* The node of the thread's stack as it is now. */
 uint32_t rf_depot_node(struct rf_self *self);
 

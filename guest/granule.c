@@ -99,14 +99,14 @@ static void check_atomic(const struct rf_slice *slice, struct rf_step *step)
 {
     uint32_t r = rf_slice_r(slice);
     if (!(r & RF_IS_SET)) {
-        if (!rf_step_ordered(step, r) && conflicts(r, step->flags))
+        if (conflicts(r, step->flags) && rf_step_races_with(step, r, conflicts(r, 0)))
             rf_step_race(step, r, conflicts(r, 0));
         return;
     }
     struct rf_readers *readers = rf_readers_at(r & ~RF_IS_SET);
     for (uint32_t i = 0; i < readers->count && !step->race; i++) {
         uint32_t moment = rf_readers_list(readers)[i];
-        if (!rf_step_ordered(step, moment) && conflicts(moment, step->flags))
+        if (conflicts(moment, step->flags) && rf_step_races_with(step, moment, conflicts(moment, 0)))
             rf_step_race(step, moment, conflicts(moment, 0));
     }
 }
@@ -135,7 +135,7 @@ static void remove_replaced(uint32_t set, const struct rf_step *step)
     bool writes = step->flags & RF_A_WRITE;
     for (uint32_t i = rf_readers_at(set)->count; i-- > 0;) {
         uint32_t old = rf_readers_list(rf_readers_at(set))[i];
-        if (rf_step_ordered(step, old) && (writes || !conflicts(old, 0)))
+        if (rf_step_replaces(step, old, rf_readers_at(set)->count) && (writes || !conflicts(old, 0)))
             rf_readers_remove(set, i);
     }
 }
@@ -146,7 +146,7 @@ static void put_atomic(struct rf_slice *slice, struct rf_step *step)
     uint32_t r = rf_slice_r(slice);
     bool writes = step->flags & RF_A_WRITE;
     if (!(r & RF_IS_SET)) {
-        if (rf_step_ordered(step, r) && (writes || !conflicts(r, 0))) {
+        if (rf_step_replaces(step, r, 1) && (writes || !conflicts(r, 0))) {
             slice->cell.word = step->now;
             return;
         }
@@ -164,11 +164,11 @@ static void put_atomic(struct rf_slice *slice, struct rf_step *step)
 static void check_plain(const struct rf_slice *slice, struct rf_step *step)
 {
     uint32_t w = rf_slice_w(slice), r = rf_slice_r(slice);
-    if (!rf_step_ordered(step, w) && !rf_step_exempt(step, w))
+    if (rf_step_races_with(step, w, true))
         rf_step_race(step, w, true);
     else if ((step->flags & RF_A_WRITE) && r & RF_IS_SET)
         rf_step_race_in_set(step, r & ~RF_IS_SET);
-    else if ((step->flags & RF_A_WRITE) && !rf_step_ordered(step, r) && !rf_step_exempt(step, r))
+    else if ((step->flags & RF_A_WRITE) && r != w && rf_step_races_with(step, r, false))
         rf_step_race(step, r, false);
 }
 
@@ -235,9 +235,9 @@ static void step_plain(struct rf_slices *slices, unsigned mask, struct rf_step *
         if (slice->mask & ~mask)
             split(slices, i, mask, step);
         if (writes)
-            ftm_write(step, step, &slices->list[i].cell, 0, 0);
+            rf_accu ? alm_write(step, step, &slices->list[i].cell, 0, 0) : ftm_write(step, step, &slices->list[i].cell, 0, 0);
         else
-            ftm_read(step, step, &slices->list[i].cell, 0, 0);
+            rf_accu ? alm_read(step, step, &slices->list[i].cell, 0, 0) : ftm_read(step, step, &slices->list[i].cell, 0, 0);
         if (race)
             rf_step_race(step, race, race_writes);
         else
@@ -436,6 +436,8 @@ static uint32_t put_slice(const uint64_t *place, uint64_t *list, unsigned *count
         uint32_t r = RF_WORD_Y(list[i]), w = RF_WORD_X(list[i]);
         if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !is_of_epoch(r) || w != (writes ? r : RF_WORD_X(slice)))
             continue;
+        if (__builtin_expect(rf_accu, 0) && rf_note_locks(rf_moment_note(r)) != rf_note_locks(rf_moment_note(step->now)))
+            continue;
         list[i] |= (uint64_t)mask << 56;
         if (r != step->now)
             rf_nearby_put(step->self, place, mask, r, rf_moment_note(step->now));
@@ -459,8 +461,11 @@ static bool plain_quick(const uint64_t *place, uint64_t word, unsigned mask, con
             continue;
         if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !rf_step_ordered(step, r) || !rf_step_ordered(step, w))
             return false;
-        if (is_of_epoch(writes ? w : r))
+        uint32_t last = writes ? w : r;
+        if (is_of_epoch(last) || (rf_accu && rf_moment_is_now(step->self, last)))
             left &= ~RF_WORD_M(list[i]);
+        else if (!writes && r != w && !rf_step_replaces(step, r, 1))
+            return false;
     }
     unsigned rest = left; /* what no slice has was never accessed */
     for (unsigned i = 0; i < count; i++) {
@@ -512,7 +517,7 @@ static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *ste
     if (!mine)
         return false;
     uint32_t y = RF_WORD_Y(*mine), set = y;
-    bool alone = !(*mine & RF_ODD_BIT) && rf_step_ordered(step, y) && (writes || !conflicts(y, 0));
+    bool alone = !(*mine & RF_ODD_BIT) && rf_step_replaces(step, y, 1) && (writes || !conflicts(y, 0));
     if (!alone && !(*mine & RF_ODD_BIT)) {
         set = rf_readers_new(step->stripe);
         rf_readers_add(set, y);
@@ -530,7 +535,7 @@ static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *ste
 
 static bool is_replaced(uint32_t moment, const struct rf_step *step)
 {
-    return rf_step_ordered(step, moment) && (step->flags & RF_A_WRITE || !conflicts(moment, 0));
+    return rf_step_replaces(step, moment, 1) && (step->flags & RF_A_WRITE || !conflicts(moment, 0));
 }
 
 bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)

@@ -12,6 +12,7 @@
 
 #include "core/readmap.h"
 #include "guest/access.h"
+#include "guest/accu.h"
 #include "guest/depot.h"
 #include "guest/units.h"
 
@@ -132,6 +133,39 @@ static inline bool rf_step_exempt(const struct rf_step *step, uint32_t moment)
     return __builtin_expect(step->flags & RF_A_TXN, 0) && rf_note_flags(rf_moment_note(moment)) & RF_A_TXN;
 }
 
+/* What protects this access, and it and that of a moment, which was a write or not: AccuLock's locksets. */
+static inline rf_lockset rf_step_locks(const struct rf_step *step, bool writes)
+{
+    return rf_accu_locks(step->self, step->now, writes);
+}
+
+static inline rf_lockset rf_step_common(const struct rf_step *step, uint32_t moment, bool writes)
+{
+    return rf_locks_common(step->self, rf_accu_locks(step->self, moment, writes), rf_step_locks(step, step->flags & RF_A_WRITE));
+}
+
+/* Such an access does race with one now that conflicts with it. */
+static inline bool rf_step_races_with(const struct rf_step *step, uint32_t moment, bool writes)
+{
+    if (rf_step_ordered(step, moment))
+        return false;
+    return __builtin_expect(rf_accu, 0) ? !rf_step_common(step, moment, writes) : !rf_step_exempt(step, moment);
+}
+
+/* AccuLock: of this thread, in the slot that it has now. */
+static inline bool rf_step_mine(const struct rf_step *step, uint32_t moment)
+{
+    return rf_moment_slot(moment) == step->self->thread.slot && rf_moment_time(moment) >= step->self->thread.since;
+}
+
+/* A moment may leave a set, one of so many, when one of now takes its place. */
+static inline bool rf_step_replaces(const struct rf_step *step, uint32_t moment, uint32_t count)
+{
+    if (__builtin_expect(rf_accu, 0) && count < RF_ACCU_MANY)
+        return rf_step_mine(step, moment);
+    return rf_step_ordered(step, moment);
+}
+
 static inline bool rf_step_race(struct rf_step *step, uint32_t moment, bool writes)
 {
     step->race = moment;
@@ -175,7 +209,7 @@ static inline bool rf_step_race_in_set(struct rf_step *step, uint32_t set)
     struct rf_readers *readers = rf_readers_at(set);
     uint32_t *list = rf_readers_list(readers);
     for (uint32_t i = 0; step->stripe && i < readers->count; i++)
-        if (!rf_step_ordered(step, list[i]) && !rf_step_exempt(step, list[i]))
+        if (rf_step_races_with(step, list[i], false))
             return rf_step_race(step, list[i], false);
     step->needs_stripe |= !step->stripe;
     return false;
@@ -227,6 +261,83 @@ static inline uint32_t rf_step_copied_set(struct rf_step *step, uint32_t set)
 #undef FT_END
 #undef FT_COPIED
 #undef FT_COUNT
+
+/* AccuLock's entry of a thread in a set. */
+static inline bool rf_accu_put(struct rf_step *step, uint32_t set)
+{
+    struct rf_readers *readers = rf_readers_at(set);
+    for (uint32_t i = readers->count; i-- > 0;) {
+        uint32_t old = rf_readers_list(readers)[i];
+        if (rf_moment_is_now(step->self, old))
+            return false;
+        if (rf_step_replaces(step, old, readers->count))
+            rf_readers_remove(set, i);
+    }
+    rf_readers_add(set, step->now);
+    return true;
+}
+
+static inline uint32_t rf_accu_set_of(struct rf_step *step, uint32_t moment)
+{
+    uint32_t set = rf_readers_new(step->stripe);
+    rf_readers_add(set, moment);
+    return set;
+}
+
+/* W's moment when its lockset is that. */
+static inline uint64_t rf_accu_written(struct rf_step *step, rf_lockset locks)
+{
+    uint32_t now = locks & AL_SEVERAL ? rf_accu_several(step->self, step->now, locks) : step->now;
+    return (uint64_t)now << 32 | now;
+}
+
+/* With the stripe's lock: AccuLock goes with no policy but compare-and-swap. */
+#define AL_STATE struct rf_step
+#define AL_THREAD struct rf_step
+#define AL(name) alm_##name
+#define AL_EPOCH uint32_t
+#define AL_OWN_CELL
+#define AL_CELL struct ftm_cell
+#define AL_W(cell) ((uint32_t)((cell)->word >> 32))
+#define AL_R(cell) ((uint32_t)(cell)->word)
+#define AL_NOW(t) ((t)->now)
+#define AL_IS_NOW(t, e) (!((e) >> 31) && rf_moment_is_now((t)->self, e))
+#define AL_LOOKS_MINE(t, e) (!((e) >> 31) && rf_step_mine(t, e))
+#define AL_IS_MINE(d, t, e) false
+#define AL_ORDERED(t, e) rf_step_ordered(t, e)
+#define AL_READ_LOCKS(d, t) rf_step_locks(t, false)
+#define AL_WRITE_LOCKS(d, t) rf_step_locks(t, true)
+#define AL_W_LOCKS(d, cell) rf_accu_locks((d)->self, AL_W(cell), true)
+#define AL_R_LOCKS(d, cell) rf_accu_locks((d)->self, AL_R(cell), false)
+#define AL_DISJOINT(d, a, b) (!rf_locks_common((d)->self, a, b))
+#define AL_INTERSECT(d, a, b) rf_locks_common((d)->self, a, b)
+#define AL_RACE_WITH_WRITE(d, t, cell) rf_step_race(d, AL_W(cell), true)
+#define AL_RACE_WITH_READ(d, t, cell) rf_step_race(d, AL_R(cell), false)
+#define AL_RACE_IN_MAP(d, t, cell) rf_step_race_in_set(d, AL_MAP(AL_R(cell)))
+#define AL_SET_READ(d, t, cell, note) ((cell)->word = (uint64_t)AL_W(cell) << 32 | (t)->now)
+#define AL_SET_WRITTEN(d, t, cell, note, locks) ((cell)->word = rf_accu_written(t, locks))
+#define AL_SET_MAP(cell, map) ((cell)->word = (uint64_t)AL_W(cell) << 32 | AL_MAP_REF(map))
+#define AL_TO_MAP(d, cell) AL_SET_MAP(cell, rf_accu_set_of(d, AL_R(cell)))
+#define AL_PUT(d, t, cell, note) rf_accu_put(t, AL_MAP(AL_R(cell)))
+#define AL_END(d, cell) rf_step_end_set(d, AL_MAP(AL_R(cell)))
+#define AL_COPIED(d, cell) rf_step_copied_set(d, AL_MAP(AL_R(cell)))
+#define AL_COUNT(d, counter) ((void)0)
+#include "detect/acculock.inc"
+#undef AL_STATE
+#undef AL_THREAD
+#undef AL_OWN_CELL
+#undef AL_READ_LOCKS
+#undef AL_WRITE_LOCKS
+#undef AL_DISJOINT
+#undef AL_INTERSECT
+#undef AL_RACE_WITH_WRITE
+#undef AL_RACE_WITH_READ
+#undef AL_RACE_IN_MAP
+#undef AL_TO_MAP
+#undef AL_PUT
+#undef AL_END
+#undef AL_COPIED
+#undef AL_COUNT
 
 #define RF_IS_SET (UINT32_C(1) << 31) /* of a cell's R: it is the number of a set */
 
@@ -303,11 +414,31 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     if ((mask & ~(unsigned)(masks.written | masks.read)) && !rf_step_ordered(step, x))
         return false;
+    if (__builtin_expect(rf_accu, 0)) {
+        if (rf_note_locks(rf_moment_note(y)) != step->self->locks)
+            return false;
+        /* A write to bytes that were last written in X: it was unordered with a read that shared a lock, or has a lockset to keep. */
+        if ((step->flags & RF_A_WRITE) && (mask & ~(unsigned)masks.written) &&
+            (!rf_step_ordered(step, x) || rf_moment_is_now(step->self, x)))
+            return false;
+    }
     if (step->flags & RF_A_WRITE)
         masks.written |= (uint8_t)mask;
     else
         masks.read |= (uint8_t)mask;
     return rf_word_make(y, x, masks.written, masks.read, next);
+}
+
+/* Nothing has to be told of the access of this moment, nor kept, beside one now. For AccuLock: either it is ordered, or there is a common
+ * lock, and W's lockset, if both are writes, is that of the access now. */
+static inline bool rf_step_passes(const struct rf_step *step, uint32_t moment, bool writes)
+{
+    if (rf_step_ordered(step, moment))
+        return true;
+    if (__builtin_expect(!rf_accu, 1))
+        return false;
+    rf_lockset common = rf_step_common(step, moment, writes);
+    return common && (!writes || !(step->flags & RF_A_WRITE) || common == rf_step_locks(step, true));
 }
 
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
@@ -317,8 +448,10 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
     if ((word & RF_ODD_BIT) && mask != 0xff)
         return false;
     if (step->flags & RF_A_WRITE) {
-        if (!rf_step_ordered(step, y) || !rf_step_ordered(step, x))
+        if (!rf_step_passes(step, y, word & RF_WRITES_BIT) || !rf_step_passes(step, x, true))
             return false;
+        if (__builtin_expect(rf_accu, 0) && (rf_moment_is_now(step->self, x) || (y != now && rf_moment_is_now(step->self, y))))
+            return false; /* what was written in this epoch may have a lockset of several writes, which stays */
         if (mask == 0xff) {
             *next = RF_WORD(0xff, now, 0) | RF_WRITES_BIT;
             return true;
@@ -341,16 +474,18 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
         if (m != 0xff || (word & RF_ODD_BIT))
             return false;
         *next = RF_WORD(mask, now, y);
-        return rf_step_ordered(step, y);
+        return rf_step_passes(step, y, true);
     }
-    if (!rf_step_ordered(step, x))
+    if (!rf_step_passes(step, x, true))
         return false;
     if (y == now && m) {
         *next = word | (uint64_t)mask << 56;
         return true;
     }
     *next = RF_WORD(mask, now, x);
-    return !(m & ~mask) && rf_step_ordered(step, y);
+    if (__builtin_expect(rf_accu, 0) && rf_moment_is_now(step->self, y)) /* the first read of the epoch has the fewest locks */
+        return false;
+    return !(m & ~mask) && rf_step_replaces(step, y, 1);
 }
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "core/lockset.h"
 #include "guest/access.h"
+#include "guest/accu.h"
 #include "guest/memory.h"
 #include "guest/options.h"
 #include "guest/refusal.h"
@@ -19,6 +20,9 @@ struct locking {
     struct {
         uint32_t set, member, result; /* set with member is result; member 0 is none */
     } sets[CACHE];
+    struct {
+        uint32_t a, b, result; /* rf_locks_common(), rf_locks_protecting(); b 0: none */
+    } common[CACHE];
     struct {
         uint32_t set, member, changes; /* that member was wanted with this set held is known to guest/lock_order.c */
     } told[CACHE];
@@ -115,8 +119,9 @@ void rf_locks_abandon(struct rf_self *self)
             continue;
         if (object->owner == self->number + 1) {
             rf_tap_lock(self, RF_RELEASE, object, 0);
-            rf_object_room(object, self->thread.clock.len);
-            rf_order_unlock(&self->order, &self->thread, &object->sync, true);
+            struct rf_thread *published = rf_accu_published(self);
+            rf_object_room(object, published->clock.len);
+            rf_order_unlock(&self->order, published, &object->sync, true);
         }
         rf_object_unlock(self, object);
     }
@@ -146,6 +151,8 @@ static void hold(struct rf_self *self, uint32_t number, bool read, uint32_t note
             return;
         }
     }
+    if (__builtin_expect(read && !rf_locks_have_modes, 0))
+        __atomic_store_n(&rf_locks_have_modes, true, __ATOMIC_RELAXED); /* before an access can have such a lock */
     locking->held[locking->count++] = (struct rf_held_now){ number, read, self->locks, note, 1 };
     self->locks = add(locking, self->locks, member_of(number, read));
 }
@@ -379,13 +386,15 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
     }
     if (!self->ignore_sync) {
         rf_tap_lock(self, read ? RF_READ_RELEASE : RF_RELEASE, object, pc);
+        struct rf_thread *published = rf_accu_published(self);
         if (read)
-            rf_clock_room(&object->sync.readers, self->thread.clock.len);
+            rf_clock_room(&object->sync.readers, published->clock.len);
         else
-            rf_object_room(object, self->thread.clock.len);
-        rf_order_unlock(&self->order, &self->thread, &object->sync, !read);
-        rf_epoch_begin(self);
+            rf_object_room(object, published->clock.len);
+        rf_order_unlock(&self->order, published, &object->sync, !read);
     }
+    if (!self->ignore_sync || rf_accu)
+        rf_epoch_begin(self);
     if (!read)
         object->owner = object->depth = 0;
     else if (object->reading)
@@ -468,9 +477,13 @@ bool rf_lock_released_quickly(struct rf_self *self, uintptr_t addr)
                    object->depth == 1 && !self->ignore_sync && clock->len <= RF_OBJECT_FEW;
     if (__builtin_expect(quickly, 1)) {
         rf_tap_lock(self, RF_RELEASE, object, 0);
-        for (uint32_t i = 0; i < clock->len; i += 4) /* capacities are powers of two, from 8 on; beyond the length all are 0 */
-            *(four *)(object->few + i) = *(const four *)(clock->times + i);
-        object->sync.released.len = clock->len;
+        if (__builtin_expect(rf_accu, 0)) {
+            rf_accu_publish(&object->sync.released, clock);
+        } else {
+            for (uint32_t i = 0; i < clock->len; i += 4) /* capacities are powers of two, from 8 on; beyond the length all are 0 */
+                *(four *)(object->few + i) = *(const four *)(clock->times + i);
+            object->sync.released.len = clock->len;
+        }
         object->owner = 0;
         self->locks = last->before;
         locking->count--;
@@ -519,6 +532,51 @@ bool rf_locks_exclude(uint32_t a, uint32_t b)
     }
     rf_spin_unlock(&sets_lock);
     return excludes;
+}
+
+/* ---- what protects (guest/accu.h) ---- */
+
+bool rf_locks_have_modes;
+
+rf_lockset rf_locks_common(struct rf_self *self, rf_lockset a, rf_lockset b)
+{
+    struct locking *locking = self->locking;
+    if (a == b || !a || !b)
+        return a == b ? a : RF_NO_LOCKS;
+    uint32_t at = (a * 31 + b) % CACHE;
+    if (locking && locking->common[at].a == a && locking->common[at].b == b)
+        return locking->common[at].result;
+    sets_enter();
+    rf_lockset result = rf_lockset_intersect(&sets, a, b);
+    rf_spin_unlock(&sets_lock);
+    if (locking) {
+        locking->common[at].a = a;
+        locking->common[at].b = b;
+        locking->common[at].result = result;
+    }
+    return result;
+}
+
+rf_lockset rf_locks_protecting(struct rf_self *self, uint32_t set, bool writes, bool transaction)
+{
+    struct locking *locking = self->locking;
+    uint32_t how = UINT32_MAX - writes - 2 * transaction, at = (set * 31 + how) % CACHE; /* no set is as large */
+    if (locking && locking->common[at].a == set && locking->common[at].b == how)
+        return locking->common[at].result;
+    sets_enter();
+    rf_lockset result = transaction ? rf_lockset_add(&sets, RF_NO_LOCKS, member_of(RF_TRANSACTION_LOCK, false)) : RF_NO_LOCKS;
+    for (uint32_t i = 0; i < sets.sets[set].count; i++) {
+        uint32_t member = sets.sets[set].locks[i];
+        if (!(member & 1) || !writes)
+            result = rf_lockset_add(&sets, result, member & ~1u);
+    }
+    rf_spin_unlock(&sets_lock);
+    if (locking) {
+        locking->common[at].a = set;
+        locking->common[at].b = how;
+        locking->common[at].result = result;
+    }
+    return result;
 }
 
 void rf_locks_fork_before(void)

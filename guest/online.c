@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "guest/access.h"
+#include "guest/accu.h"
 #include "guest/annotations.h"
 #include "guest/depot.h"
 #include "guest/memory.h"
@@ -665,6 +666,8 @@ void rf_online_begin(char **environment)
         rf_tap = &deaf;
         return;
     }
+    if (rf_accu_begin())
+        return;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (same(all[i]->name, settings.full ? "litehb" : rf_options.detector))
             detector = all[i];

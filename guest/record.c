@@ -24,7 +24,10 @@
 
 #include "core/recording.h"
 #include "guest/access.h"
+#include "guest/accu.h"
 #include "guest/annotations.h"
+#include "guest/policy.h"
+#include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/system.h"
 #include "guest/tap.h"
@@ -309,7 +312,10 @@ static void named(uintptr_t pc, const char *function, const char *file, unsigned
 
 static void fork_child(void)
 {
-    rf_tap = &deaf;
+    static struct rf_tap silent;
+    silent = deaf;
+    silent.alone = rf_tap->alone;
+    rf_tap = &silent;
     /* Fibers may still have a place there. */
     RF_SYSCALL(SYS_mmap, recording, recording->bytes, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -361,6 +367,17 @@ static char **list_on_stack(void)
     return (char **)(count + 1) + *count + 1;
 }
 
+/* The built-in detector goes on as AccuLock, and every access comes the long way, where it is told first. */
+static void listen_beside(void)
+{
+    static struct rf_tap beside;
+    beside = tape;
+    beside.alone = beside.hears_system = false;
+    beside.hook = NULL;
+    rf_policy_no_hot = rf_seen_off = true;
+    rf_tap = &beside;
+}
+
 void rf_record_begin(char **environment)
 {
     const char *text = value_of(environment, RF_REC_VARIABLE);
@@ -391,6 +408,8 @@ void rf_record_begin(char **environment)
     }
     if (rf_tap)
         rf_tap_both(&tape, rf_tap);
+    else if (rf_accu)
+        listen_beside();
     else
         rf_tap = &tape;
     modules();

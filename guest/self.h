@@ -20,6 +20,7 @@ struct rf_self {
     /* Happens-before: clock, slot, time. Written by the thread; by its creator before it runs, by its joiner after it has ended.
      * The clock's own entry is the time of the newest moment. */
     struct rf_thread thread;
+    struct rf_thread published; /* guest/accu.c: what its locks hand on */
     struct rf_order order;   /* what core/order.h needs to know, for this thread alone: limits, and its memory */
     struct rf_engine engine;
     struct rf_memory memory; /* the thread's own: no lock. What is left at its end goes to guest/memory.c */

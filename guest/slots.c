@@ -1,5 +1,6 @@
 #include "guest/slots.h"
 
+#include "guest/accu.h"
 #include "guest/memory.h"
 #include "guest/policy.h"
 #include "guest/spin.h"
@@ -45,15 +46,17 @@ static void own(uint32_t slot, struct rf_thread *thread)
     s->owners[s->count++] = (struct rf_owner){ since, thread->index };
     thread->slot = slot;
     thread->since = since;
-    rf_clock_room(&thread->clock, slot + 1);
+    rf_clock_room(&thread->clock, slot + (rf_accu ? 2 : 1));
     rf_clock_set(&thread->clock, NULL, slot, s->last);
     thread->epoch = rf_epoch_make(slot, s->last);
 }
 
 static void take_fresh(struct rf_thread *thread)
 {
-    uint32_t slot = slot_count++;
+    uint32_t slot = slot_count;
+    slot_count += rf_accu ? 2 : 1; /* guest/accu.h, 2: the odd ones are nobody's */
     slots = grow(slots, &slot_cap, slot_count, sizeof *slots);
+    slots[slot_count - 1].state = SPENT;
     own(slot, thread);
 }
 

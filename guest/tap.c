@@ -1,5 +1,6 @@
 #include "guest/tap.h"
 
+#include "guest/accu.h"
 #include "guest/online.h"
 #include "guest/threads.h"
 
@@ -172,13 +173,13 @@ void rf_tap_renew(struct rf_object *object)
 
 void rf_tap_signalled(const void *condition)
 {
-    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap->conditions)
+    if (__builtin_expect(rf_accu || (rf_tap && rf_tap->conditions), 0))
         rf_release((uintptr_t)condition, RF_O_COND);
 }
 
 void rf_tap_waited(const void *condition)
 {
-    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap->conditions)
+    if (__builtin_expect(rf_accu || (rf_tap && rf_tap->conditions), 0))
         rf_acquire((uintptr_t)condition, RF_O_COND);
 }
 

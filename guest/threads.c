@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "guest/access.h"
+#include "guest/accu.h"
 #include "guest/facts.h"
 #include "guest/atomics.h"
 #include "guest/heap.h"
@@ -201,6 +202,7 @@ static void record_empty(struct record *record)
     self->seen = NULL;
     rf_nearby_end(self);
     rf_locks_thread_end(self);
+    rf_accu_thread_end(self);
     rf_atomics_thread_end(self);
     rf_refusal_thread_end(self);
     rf_txn_thread_end(self);

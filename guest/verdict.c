@@ -2,6 +2,7 @@
 #include "guest/verdict.h"
 
 #include "guest/access.h"
+#include "guest/accu.h"
 #include "guest/annotations.h"
 #include "guest/atomics.h"
 #include "guest/granule.h"
@@ -11,6 +12,14 @@
 #include "guest/refusal.h"
 #include "guest/report.h"
 #include "guest/threads.h"
+#include "guest/transactions.h"
+
+/* AccuLock leaves locks out: happens-before may order the two all the same. What commits order is not kept. */
+static bool is_predicted(const struct rf_step *step)
+{
+    uint32_t full = rf_moment_slot(step->race) + 1;
+    return rf_accu && (rf_txn_used || rf_moment_time(step->race) <= rf_clock_get(&step->self->thread.clock, full));
+}
 
 struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t size, uint32_t note)
 {
@@ -19,11 +28,12 @@ struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t s
                               .flags = step->flags,
                               .note = note,
                               .moment = step->race,
-                              .earlier = rf_moment_note(step->race),
+                              .earlier = rf_accu_note(rf_moment_note(step->race)),
                               .slot = rf_moment_slot(step->race),
                               .time = rf_moment_time(step->race),
                               .mask = step->race_mask,
-                              .writes = step->race_writes };
+                              .writes = step->race_writes,
+                              .predicted = is_predicted(step) };
 }
 
 /* Where the earlier access began, as far as the bytes that it left in the granule of `addr` tell. Others may have come over some of
@@ -57,7 +67,7 @@ static enum told tell(struct rf_self *self, const struct rf_found *race, struct 
     size_t size = rf_note_size(note);
     if (size > RF_GRANULE && race->mask && !(rf_note_flags(note) & RF_A_FREE))
         size = (size_t)__builtin_popcount(race->mask); /* of a long range, what lies here */
-    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, false, false };
+    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, race->predicted, false };
     struct rf_report_side first = { began(race->addr, race->mask, size), size, note, thread, true, false, false };
     if ((race->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, race->slot, race->time))
         return UNDECIDED;

@@ -13,6 +13,7 @@ struct rf_found {
     uint32_t moment, earlier, slot, time; /* the earlier access; `earlier` is its note */
     unsigned mask;                        /* what it left in the granule */
     bool writes;
+    bool predicted; /* it may happen under another schedule (guest/accu.h) */
 };
 
 struct rf_step;

@@ -8,6 +8,7 @@
 #define RF_MOMENT_BLOCK_BITS 3
 
 #include "guest/access.c"
+#include "guest/accu.c"
 #include "guest/depot.c"
 #include "guest/fib.c"
 #include "guest/granule.c"
@@ -20,6 +21,7 @@
 #include "guest/system.c"
 #include "guest/units.c"
 
+#include "detect/acculock.h"
 #include "guest/transactions.h"
 #include "tests/harness.h"
 
@@ -32,7 +34,7 @@
 uint64_t rf_seen_nothing[2 * RF_SEEN];
 RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started = 1;
-struct rf_run_options rf_options = { .detector = "fasttrack" };
+struct rf_run_options rf_options = { .detector = "fasttrack", .on_race = "report" };
 
 /* A thread of the test; one kernel thread plays them all. */
 struct player {
@@ -61,6 +63,7 @@ static struct {
     bool reported;
     uint32_t note, thread; /* of the earlier access */
     bool exact;            /* the note was kept for these bytes */
+    bool predicted;
 } game;
 
 void rf_threads_each(void (*f)(struct rf_self *, void *), void *context)
@@ -74,6 +77,7 @@ bool rf_race_found(struct rf_self *self, const struct rf_found *race)
     (void)self;
     unsigned mask = ((1u << race->size) - 1) << race->addr % RF_GRANULE;
     game.reported = true;
+    game.predicted = race->predicted;
     game.thread = race->slot;
     game.note = rf_nearby_note(game.thread, rf_word(race->addr), mask, race->moment, race->writes);
     game.exact = game.note != 0;
@@ -97,11 +101,13 @@ struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t s
                               .flags = step->flags,
                               .note = note,
                               .moment = step->race,
-                              .earlier = rf_moment_note(step->race),
+                              .earlier = rf_accu_note(rf_moment_note(step->race)),
                               .slot = rf_moment_slot(step->race),
                               .time = rf_moment_time(step->race),
                               .mask = step->race_mask,
-                              .writes = step->race_writes };
+                              .writes = step->race_writes,
+                              .predicted = rf_moment_time(step->race) <=
+                                           rf_clock_get(&step->self->thread.clock, rf_moment_slot(step->race) + 1) };
 }
 
 const struct rf_tap *rf_tap;
@@ -559,11 +565,13 @@ static void test_large_sets(void **state)
     }
 }
 
+#include "tests/unit/guest_accu.inc"
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_policies),
                                         cmocka_unit_test(test_scarce_moments), cmocka_unit_test(test_frames_below),
                                         cmocka_unit_test(test_long_range),
-                                        cmocka_unit_test(test_large_sets) };
+                                        cmocka_unit_test(test_large_sets), cmocka_unit_test(test_acculock) };
     return cmocka_run_group_tests_name("guest granules", tests, begin, NULL);
 }

@@ -1,0 +1,69 @@
+#include "guest/accu.h"
+
+#include "guest/access.h"
+#include "guest/depot.h"
+#include "guest/memory.h"
+#include "guest/moments.h"
+#include "guest/options.h"
+#include "guest/threads.h"
+
+bool rf_accu;
+
+bool rf_accu_begin(void)
+{
+    const char *name = rf_options.detector, *mine = "acculock";
+    while (*name && *name == *mine)
+        name++, mine++;
+    rf_accu = *name == *mine && !rf_options.stats && rf_options.on_race[0] == 'r';
+    return rf_accu;
+}
+
+/* ---- what locks hand on ---- */
+
+void rf_accu_publish(struct rf_clock *to, const struct rf_clock *clock)
+{
+    for (uint32_t i = 0; i + 1 < clock->cap && i < clock->len; i += 2) {
+        uint32_t strong = clock->times[i], full = clock->times[i + 1];
+        to->times[i] = 0;
+        to->times[i + 1] = strong > full ? strong : full;
+    }
+    to->len = (clock->len + 1) & ~1u;
+}
+
+struct rf_thread *rf_accu_published(struct rf_self *self)
+{
+    if (!rf_accu)
+        return &self->thread;
+    self->published.index = self->thread.index;
+    self->published.slot = self->thread.slot;
+    rf_clock_room(&self->published.clock, (self->thread.clock.len + 1) & ~1u);
+    rf_accu_publish(&self->published.clock, &self->thread.clock);
+    return &self->published;
+}
+
+void rf_accu_thread_end(struct rf_self *self)
+{
+    rf_clock_give(&self->published.clock);
+}
+
+/* ---- locksets of moments ---- */
+
+rf_lockset rf_accu_locks(struct rf_self *self, uint32_t moment, bool writes)
+{
+    uint32_t note = rf_moment_note(moment), locks = rf_note_locks(note);
+    if (locks & AL_SEVERAL)
+        return locks & ~AL_SEVERAL;
+    bool transaction = rf_note_flags(note) & RF_A_TXN;
+    return __builtin_expect(rf_locks_have_modes || transaction, 0) ? rf_locks_protecting(self, locks, writes, transaction) : locks;
+}
+
+uint32_t rf_accu_several(struct rf_self *self, uint32_t moment, rf_lockset locks)
+{
+    uint32_t several = rf_moment_for(self, rf_note_several(rf_moment_note(moment), locks));
+    return several ? several : moment;
+}
+
+uint32_t rf_accu_note(uint32_t note)
+{
+    return rf_accu && rf_note_locks(note) & AL_SEVERAL ? rf_note_node(note) : note;
+}
