@@ -113,7 +113,7 @@ static inline bool rf_accu_race(struct rf_accu *accu, const struct rf_accu_threa
 static inline void rf_accu_statistics(const struct rf_accu *accu, rf_statistic_fn *emit, void *context)
 {
     emit(context, "clock operations", accu->order.clock_operations);
-    emit(context, "lockset look-ups", accu->locksets.lookups);
+    emit(context, "lockset lookups", accu->locksets.lookups);
     emit(context, "lockset intersects", accu->locksets.intersects);
     emit(context, "lockset inserts", accu->locksets.inserts);
 }
