@@ -71,7 +71,7 @@ counted=$("$scratch/count" examples/bank.std)
 [ "$counted" = "$expected" ] || fail "the library counted $counted events in examples/bank.std, which has $expected"
 
 # Each installed header must stand on its own, with nothing but the installed tree to include from.
-(cd "$prefix/include/redflag" && find . -name '*.h') | while read -r header; do
+(echo redflag.h; cd "$prefix/include/redflag" && find . -name '*.h') | while read -r header; do
     printf '#include "%s"\n' "${header#./}" >"$scratch/header.c"
     # shellcheck disable=SC2046
     gcc -std=c11 -fsyntax-only $(pkg-config --cflags redflag) "$scratch/header.c" || fail "$header does not compile alone"
