@@ -33,7 +33,8 @@ _Static_assert(ENTRY_LIMIT <= UINT64_C(1) << NOTE_BITS, "slots");
 static struct index *notes_index; /* replaced under the lock when it is half full; old ones stay, for those who still read them */
 static uint32_t depot_lock;
 static uint32_t entry_end = 1; /* note 0 is none */
-static uint32_t note_count;
+static uint32_t last_entry;    /* where the last one begins */
+static uint32_t note_count;    /* of those in the index */
 
 void rf_depot_begin(void)
 {
@@ -45,6 +46,12 @@ void rf_depot_begin(void)
 static bool is_run(const struct entry *entry)
 {
     return entry->what <= RF_RUN;
+}
+
+/* Of a stack; what is none has a size (invariant 3). */
+static bool is_node(const struct entry *entry)
+{
+    return !(entry->what >> (RF_PC_BITS + RF_FLAG_BITS));
 }
 
 /* How many entries it takes. */
@@ -86,6 +93,26 @@ static uint32_t *find(struct index *index, const struct entry *wanted, uint64_t 
     }
 }
 
+/* The access that came right after its stack, which had just become known, is found beside it and nowhere else: where stacks are many,
+ * most have one access each. 0: there is none, or it is another. Without the lock it may be missed while it is being written. */
+static uint32_t find_beside(const struct entry *wanted)
+{
+    uint32_t node = (uint32_t)wanted->below;
+    if (is_node(wanted) || !node)
+        return 0;
+    node += units_of(&ENTRIES[node]);
+    const struct entry *beside = &ENTRIES[node];
+    bool same = __atomic_load_n(&beside->below, __ATOMIC_ACQUIRE) == wanted->below &&
+                __atomic_load_n(&beside->what, __ATOMIC_RELAXED) == wanted->what;
+    return same ? node : 0;
+}
+
+/* Its stack is the entry before it. */
+static bool is_beside(const struct entry *entry, uint32_t before)
+{
+    return !is_node(entry) && before && (uint32_t)entry->below == before;
+}
+
 static void grow_index(void)
 {
     struct index *old = notes_index, *larger;
@@ -94,7 +121,9 @@ static void grow_index(void)
     if (bytes > HUGE) /* all of it will be used, in no order */
         RF_SYSCALL(SYS_madvise, larger, bytes, MADV_HUGEPAGE);
     larger->mask = (uint32_t)places - 1;
-    for (uint32_t i = 1; i < entry_end; i += units_of(&ENTRIES[i])) {
+    for (uint32_t i = 1, before = 0; i < entry_end; before = i, i += units_of(&ENTRIES[i])) {
+        if (is_beside(&ENTRIES[i], before))
+            continue;
         uint64_t hash = entry_hash(&ENTRIES[i]);
         uint32_t at = (uint32_t)(hash >> 8);
         while (larger->slots[at & larger->mask]) /* they are all different */
@@ -104,10 +133,26 @@ static void grow_index(void)
     __atomic_store_n(&notes_index, larger, __ATOMIC_RELEASE);
 }
 
+/* Under the lock. */
+static uint32_t add_entry(const struct entry *wanted, unsigned units)
+{
+    for (unsigned i = 0; i < units; i++) {
+        ENTRIES[entry_end + i].what = wanted[i].what;
+        __atomic_store_n(&ENTRIES[entry_end + i].below, wanted[i].below, __ATOMIC_RELEASE); /* find_beside() */
+    }
+    __atomic_store_n(&last_entry, entry_end, __ATOMIC_RELAXED);
+    entry_end += units;
+    return last_entry;
+}
+
 static uint32_t put_entry(const struct entry *wanted)
 {
+    uint32_t note = find_beside(wanted);
+    if (note)
+        return note;
     uint64_t hash = entry_hash(wanted);
-    uint32_t note = NOTE(*find(__atomic_load_n(&notes_index, __ATOMIC_ACQUIRE), wanted, hash));
+    if (!is_beside(wanted, __atomic_load_n(&last_entry, __ATOMIC_RELAXED))) /* else it is not there; the lock makes sure */
+        note = NOTE(*find(__atomic_load_n(&notes_index, __ATOMIC_ACQUIRE), wanted, hash));
     if (note)
         return note;
     struct rf_self *self = rf_hot.self;
@@ -115,16 +160,18 @@ static uint32_t put_entry(const struct entry *wanted)
     rf_spin_lock(&depot_lock);
     if (note_count > notes_index->mask / 2)
         grow_index();
-    uint32_t *place = find(notes_index, wanted, hash);
     unsigned units = units_of(wanted);
-    if (!*place && entry_end + units <= ENTRY_LIMIT) { /* a depot of a quarter of a billion entries is full: stacks after it have none */
-        for (unsigned i = 0; i < units; i++)
-            ENTRIES[entry_end + i] = wanted[i];
-        __atomic_store_n(place, slot_of(entry_end, hash), __ATOMIC_RELEASE);
-        entry_end += units;
-        note_count++;
+    bool room = entry_end + units <= ENTRY_LIMIT; /* a depot of a quarter of a billion entries is full: stacks after it have none */
+    if (is_beside(wanted, last_entry)) { /* none before it can have had that stack */
+        note = room ? add_entry(wanted, units) : 0;
+    } else if (!(note = find_beside(wanted))) {
+        uint32_t *place = find(notes_index, wanted, hash);
+        if (!*place && room) {
+            __atomic_store_n(place, slot_of(add_entry(wanted, units), hash), __ATOMIC_RELEASE);
+            note_count++;
+        }
+        note = NOTE(*place);
     }
-    note = NOTE(*place);
     rf_spin_unlock(&depot_lock);
     rf_busy_leave(self, mine);
     return note;
