@@ -272,7 +272,8 @@ static bool step_atomic_access(struct rf_step *step, uintptr_t addr, size_t size
         return step_all(step, addr, size, pc, race);
     unsigned mask = ((1u << size) - 1) << offset;
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (rf_word_repeats(place, word, mask, step->flags) || !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
+    if ((rf_hot.span && rf_word_repeats(place, word, mask, step->flags)) ||
+        !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
         return false;
     bool races = step_granule(place, word, mask, step);
     touch(place);

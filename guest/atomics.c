@@ -36,6 +36,7 @@
 #include "guest/atomics.h"
 
 #include "guest/annotations.h"
+#include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
 #include "guest/online.h"
@@ -130,6 +131,16 @@ struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr
     op.releases = order_releases(order);
     op.publishes = op.releases || (fences && fences->released.len);
     return op;
+}
+
+bool rf_atomic_is_all(const struct rf_self *self, uintptr_t addr, size_t size, bool writes)
+{
+    const struct fences *fences = self->atomics;
+    if (addr % RF_GRANULE + size > RF_GRANULE || (fences && fences->released.len) || rf_options.force_seq_cst_atomics ||
+        rf_tap || rf_refuses || rf_escape_leaves)
+        return false;
+    return rf_word_atomic_repeats(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), ((1u << size) - 1) << addr % RF_GRANULE,
+                                  writes);
 }
 
 bool rf_atomic_open_slowly(struct rf_atomic *op, bool make)

@@ -25,6 +25,16 @@ struct rf_self *rf_atomic_self(void);
 struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr, size_t size, int order, uintptr_t pc);
 bool rf_atomic_acquires(int order);
 
+/* A relaxed operation on a location through which nobody has published: if it repeats an access of this epoch, there is nothing to do but
+ * the operation itself. The value was read before (guest/atomics.c, 4). */
+bool rf_atomic_is_all(const struct rf_self *self, uintptr_t addr, size_t size, bool writes);
+
+static inline bool rf_atomic_relaxed(const struct rf_self *self, const volatile void *addr, size_t size, int order,
+                                     bool writes)
+{
+    return !(order & 7) && rf_object_is_nowhere((uintptr_t)addr) && rf_atomic_is_all(self, (uintptr_t)addr, size, writes);
+}
+
 /* Locks the location's object and says true; false if there is none and none is made. */
 bool rf_atomic_open_slowly(struct rf_atomic *op, bool make);
 

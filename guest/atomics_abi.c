@@ -72,7 +72,7 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     {                                                                                                                       \
         struct rf_self *self = rf_atomic_self();                                                                            \
         type value = read_##bits(addr);                                                                                     \
-        if (!self)                                                                                                          \
+        if (!self || rf_atomic_relaxed(self, addr, sizeof *addr, order, false))                                             \
             return value;                                                                                                   \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
         if (rf_atomic_open(&op, false)) {                                                                                   \
@@ -94,6 +94,8 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
             WRITE(bits, addr, old, value);                                                                                  \
             return;                                                                                                         \
         }                                                                                                                   \
+        if (rf_atomic_relaxed(self, addr, sizeof *addr, order, true) && swap_##bits(addr, &old, value))                     \
+            return;                                                                                                         \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
         GIVES(self, addr, value);                                                                                           \
         op.acquires = false;                                                                                                \
@@ -117,6 +119,8 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
             WRITE(bits, addr, old, (type)(result));                                                                         \
             return old;                                                                                                     \
         }                                                                                                                   \
+        if (rf_atomic_relaxed(self, addr, sizeof *addr, order, true) && swap_##bits(addr, &old, (type)(result)))            \
+            return old;                                                                                                     \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
         GIVES(self, addr, value);                                                                                           \
         bool early = op.publishes || rf_refuses;                                                                            \

@@ -30,7 +30,7 @@ static struct rf_slice *add(struct rf_slices *slices, unsigned mask, uint32_t w,
     return slice;
 }
 
-/* A slice in a record looks like a word whose other bytes do not count. */
+/* A slice in a record looks like a word whose other bytes do not count. An atomic one may have two moments, as a word may. */
 uint64_t rf_slice_in_record(const struct rf_slice *slice)
 {
     uint32_t r = rf_slice_r(slice);
@@ -40,8 +40,13 @@ uint64_t rf_slice_in_record(const struct rf_slice *slice)
 
 static void add_record_word(struct rf_slices *slices, uint64_t word)
 {
-    struct rf_slice *slice = add(slices, RF_WORD_M(word), RF_WORD_X(word), RF_WORD_Y(word) | (word & RF_ODD_BIT ? RF_IS_SET : 0));
-    slice->atomic = word & RF_WRITES_BIT;
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), r = y | (word & RF_ODD_BIT ? RF_IS_SET : 0);
+    bool atomic = word & RF_WRITES_BIT;
+    add(slices, RF_WORD_M(word), atomic ? 0 : x, r)->atomic = atomic;
+    if (!atomic || !x)
+        return;
+    add(slices, RF_WORD_M(word), 0, x)->atomic = true;
+    slices->twofold = true;
 }
 
 void rf_slices_of(uint64_t word, struct rf_slices *slices)
@@ -494,6 +499,11 @@ static bool plain_quick(const uint64_t *place, uint64_t word, unsigned mask, con
     return true;
 }
 
+static bool is_replaced(uint32_t moment, const struct rf_step *step)
+{
+    return rf_step_replaces(step, moment, 1) && (step->flags & RF_A_WRITE || !conflicts(moment, 0));
+}
+
 /* An atomic access to the same bytes as the last ones, with all that it conflicts with ordered: it takes the place of those before it, or
  * joins them. */
 static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *step, uint64_t *next)
@@ -516,26 +526,32 @@ static bool atomic_quick(uint64_t word, unsigned mask, const struct rf_step *ste
     }
     if (!mine)
         return false;
-    uint32_t y = RF_WORD_Y(*mine), set = y;
-    bool alone = !(*mine & RF_ODD_BIT) && rf_step_replaces(step, y, 1) && (writes || !conflicts(y, 0));
-    if (!alone && !(*mine & RF_ODD_BIT)) {
-        set = rf_readers_new(step->stripe);
-        rf_readers_add(set, y);
-    } else if (!alone) {
+    uint32_t y = RF_WORD_Y(*mine), other = RF_WORD_X(*mine), set = 0;
+    if (*mine & RF_ODD_BIT) {
+        struct rf_readers *readers = rf_readers_at(y);
+        set = y;
         remove_replaced(set, step);
-        alone = !rf_readers_at(set)->count;
-        if (alone)
+        if (readers->count <= 1) {
+            other = readers->count ? rf_readers_list(readers)[0] : 0;
             rf_readers_end(step->stripe, set);
+            set = 0;
+        }
+    } else {
+        if (other && is_replaced(other, step))
+            other = 0;
+        if (other && !is_replaced(y, step)) {
+            set = rf_readers_new(step->stripe);
+            rf_readers_add(set, other);
+            rf_readers_add(set, y);
+        } else if (!other && !is_replaced(y, step)) {
+            other = y;
+        }
     }
-    if (!alone)
+    if (set)
         rf_readers_add(set, step->now);
-    __atomic_store_n(mine, RF_WORD(mask, alone ? step->now : set, 0) | (alone ? 0 : RF_ODD_BIT) | RF_WRITES_BIT, __ATOMIC_RELAXED);
+    uint64_t slice = set ? RF_WORD(mask, set, 0) | RF_ODD_BIT : RF_WORD(mask, step->now, other);
+    __atomic_store_n(mine, slice | RF_WRITES_BIT, __ATOMIC_RELAXED);
     return true;
-}
-
-static bool is_replaced(uint32_t moment, const struct rf_step *step)
-{
-    return rf_step_replaces(step, moment, 1) && (step->flags & RF_A_WRITE || !conflicts(moment, 0));
 }
 
 bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
@@ -617,6 +633,8 @@ static unsigned repeated(uint64_t slice, unsigned flags)
         return set_has_now(RF_WORD_Y(slice), writes) ? RF_WORD_M(slice) : 0;
     uint32_t r = RF_WORD_Y(slice);
     bool mine = is_of_epoch(r) && (!writes || (rf_note_flags(rf_moment_note(r)) & RF_A_WRITE));
+    r = RF_WORD_X(slice);
+    mine |= atomic && is_of_epoch(r) && (!writes || (rf_note_flags(rf_moment_note(r)) & RF_A_WRITE));
     return mine ? RF_WORD_M(slice) : 0;
 }
 
@@ -626,10 +644,7 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
     if (rf_word_is_atomic(word)) {
         if (!(flags & RF_A_ATOMIC))
             return (m >= RF_ATOMIC_ONE) && is_of_epoch(RF_WORD_X(word));
-        uint32_t list[2] = { RF_WORD_Y(word), m < RF_ATOMIC_ONE ? RF_WORD_X(word) : 0 };
-        for (unsigned i = 0; i < 2; i++)
-            if (is_of_epoch(list[i]) && (!(flags & RF_A_WRITE) || (rf_note_flags(rf_moment_note(list[i])) & RF_A_WRITE)))
-                covered = rf_atomic_mask(word);
+        return rf_word_atomic_repeats(word, mask, flags & RF_A_WRITE);
     } else if (!rf_word_is_record(word)) {
         if (flags & RF_A_ATOMIC)
             return false;

@@ -68,6 +68,17 @@ static inline unsigned rf_atomic_mask(uint64_t word)
     return rf_atomic_masks[RF_WORD_M(word) & 15];
 }
 
+/* The word's atomic accesses to these bytes include one of the calling thread's present epoch, which writes if `writes`. The thread need
+ * not be busy: the moments of its epoch stay what they are. */
+static inline bool rf_word_atomic_repeats(uint64_t word, unsigned mask, bool writes)
+{
+    if (!rf_word_is_atomic(word) || (mask & ~rf_atomic_mask(word)))
+        return false;
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_M(word) < RF_ATOMIC_ONE ? RF_WORD_X(word) : 0;
+    uint32_t own = y - rf_hot.first < rf_hot.span ? y : x;
+    return own - rf_hot.first < rf_hot.span && (!writes || (rf_note_flags(rf_moment_note(own)) & RF_A_WRITE));
+}
+
 /* The bytes that were written in Y, and those that were only read in it, of a word without units. */
 struct rf_masks {
     uint8_t written, read;

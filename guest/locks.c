@@ -136,7 +136,8 @@ static struct rf_held_now *find_held(const struct rf_self *self, uint32_t number
     return NULL;
 }
 
-static void hold(struct rf_self *self, uint32_t number, bool read, uint32_t note)
+/* `alone`: the set of this lock and no other, 0 if it is not known. */
+static void hold(struct rf_self *self, uint32_t number, bool read, uint32_t note, uint32_t alone)
 {
     struct locking *locking = self->locking;
     if (__builtin_expect(!locking || locking->count == locking->cap, 0)) {
@@ -154,7 +155,7 @@ static void hold(struct rf_self *self, uint32_t number, bool read, uint32_t note
     if (__builtin_expect(read && !rf_locks_have_modes, 0))
         __atomic_store_n(&rf_locks_have_modes, true, __ATOMIC_RELAXED); /* before an access can have such a lock */
     locking->held[locking->count++] = (struct rf_held_now){ number, read, self->locks, note, 1 };
-    self->locks = add(locking, self->locks, member_of(number, read));
+    self->locks = !self->locks && alone ? alone : add(locking, self->locks, member_of(number, read));
 }
 
 /* false: it was not held. */
@@ -351,9 +352,11 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
             object->created = note;
         bool quick = object->quick != RF_NEVER_QUICK && (flags & RF_L_REAL);
         object->quick = quick ? 0 : object->quick;
-        hold(self, object->lock_number ? object->lock_number : number_of(object), read, rf_options.second_deadlock_stack ? note : 0);
+        hold(self, object->lock_number ? object->lock_number : number_of(object), read,
+             rf_options.second_deadlock_stack ? note : 0, read ? 0 : object->alone);
         if (quick && !self->ignore_sync && !note) {
-            object->alone = add(self->locking, RF_NO_LOCKS, member_of(object->lock_number, false));
+            if (!object->alone)
+                object->alone = add(self->locking, RF_NO_LOCKS, member_of(object->lock_number, false));
             object->quick = me;
         }
     }
