@@ -1,0 +1,215 @@
+"""What Caper costs and how short its list is: Figure 4 and Tables 3 and 4 of the paper behind doc/caper.md. For bench/production.py.
+
+1. One build, by `redflag cc --bitcode` with gcc, is analysed, watched and measured. A pair is two lines of source.
+2. Known races are those that FastTrack reports in the runs that Caper watches; each must be in every list, and what is missing is said.
+3. The runs of Tables 3 and 4 have a smaller input: dynamic alias analysis looks at every access.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+from production_programs import (B, KERNELS, REDFLAG, ROUNDS, TOP, WORK, arguments, build, least, machine, mean, say, svg)
+
+WATCHED = 3 # runs that Caper watches
+
+
+def bitcode(program):
+    """The instrumented program, and its bitcode."""
+    target = build(program, "bitcode", REDFLAG + " cc --bitcode -g", REDFLAG + " c++ --bitcode -g -std=gnu++98")
+    if program in KERNELS:
+        return target, glob.glob(os.path.join(WORK, "src", program + ".bc"))
+    found = []
+    for package in {"pigz": ["pigz", "zlib"], "pbzip2": ["pbzip2", "bzip2"], "xz": ["xz-utils"]}[program]:
+        found += glob.glob(os.path.join(WORK, "bitcode", "work", package, "**", "*.bc"), recursive=True)
+    return target, [name for name in sorted(found) if "ztest" not in name]
+
+
+def lines(pairs):
+    """Lines 'SITE SITE' as a set of unordered pairs of FILE:LINE, by the last two parts of the path."""
+    def short(site):
+        return "/".join(site.split("/")[-2:])
+    return {tuple(sorted(map(short, pair.split()[:2]))) for pair in pairs if len(pair.split()) >= 2}
+
+
+def site_lines(program):
+    """name of a site -> FILE:LINE"""
+    out = subprocess.run([REDFLAG, "sites", "--no-libraries", "--format", "jsonl", program], capture_output=True, text=True, check=True).stdout
+    found = {}
+    for line in out.splitlines():
+        site = json.loads(line)
+        found[site["offset"]] = "%s:%d" % ("/".join(site["file"].split("/")[-2:]), site["line"]) if site.get("file") else site["offset"]
+    return found
+
+
+def environment(**options):
+    full = {k: v for k, v in os.environ.items() if k not in ("REDFLAG_OPTIONS", "TSAN_OPTIONS")}
+    full.update(options)
+    return full
+
+
+def quietly(command, env=None):
+    status = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env or environment())
+    if status.returncode not in (0, 66):
+        sys.exit("bench: %s: %d\n%s" % (" ".join(command), status.returncode, status.stderr.decode(errors="replace")[-2000:]))
+
+
+def first_place(frames):
+    """The first frame of the program itself: what libc does for it counts where it was called."""
+    for frame in frames:
+        if frame.get("file") and frame.get("line"):
+            return "%s:%d" % ("/".join(frame["file"].split("/")[-2:]), frame["line"])
+    return None
+
+
+def races(program, more):
+    """What FastTrack reports, as pairs of lines."""
+    path = os.path.join(WORK, "races.jsonl")
+    if os.path.exists(path):
+        os.remove(path)
+    quietly([REDFLAG, "run", "--format=jsonl", "--output", path, "--no-suppress-equal-addresses", "--no-report-thread-leaks", "--", program] + more)
+    found = set()
+    for line in open(path) if os.path.exists(path) else []:
+        report = json.loads(line)
+        sides = [first_place(access["stack"]) for access in report.get("accesses", [])]
+        if len(sides) == 2 and all(sides):
+            found.add(tuple(sorted(sides)))
+    return found
+
+
+def aliases(program, more, places):
+    path = os.path.join(WORK, "aliases")
+    if os.path.exists(path):
+        os.remove(path)
+    quietly([REDFLAG, "run", "-d", "alias", "--pairs", path, "--", program] + more)
+    found = set()
+    for line in open(path) if os.path.exists(path) else []:
+        pair = []
+        for site in line.split():
+            offset = site.split("+")[1]
+            pair.append(places.get(offset) or symbol(program, offset))
+        found.add(tuple(sorted(pair)))
+    return found
+
+
+KNOWN_SYMBOLS = {}
+
+
+def symbol(program, offset):
+    """The line of a call of libc's, which is no site of a hook."""
+    if (program, offset) not in KNOWN_SYMBOLS:
+        out = subprocess.run(["addr2line", "-e", program, offset], capture_output=True, text=True).stdout.split()
+        KNOWN_SYMBOLS[program, offset] = "/".join(out[0].split("/")[-2:]) if out and not out[0].startswith("?") else offset
+    return KNOWN_SYMBOLS[program, offset]
+
+
+def counts(program, more):
+    """offset of a site -> how often it was executed"""
+    library = os.path.join(WORK, "count_sites.so")
+    if not os.path.exists(library):
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, os.path.join(TOP, "bench/count_sites.c")], check=True)
+    path = os.path.join(WORK, "counts")
+    quietly([program] + more, environment(LD_PRELOAD=library, LD_LIBRARY_PATH=os.path.join(B, "lib/chase"), COUNT_SITES=path))
+    found = {}
+    for line in open(path):
+        offset, count = line.split()
+        found[offset] = found.get(offset, 0) + int(count)
+    return found
+
+
+def share(counted, places, pairs):
+    """Of the accesses that were executed, those at a site that is in a pair."""
+    named = {line for pair in pairs for line in pair}
+    whole = sum(counted.values())
+    return sum(n for offset, n in counted.items() if places.get(offset) in named) / whole if whole else 0
+
+
+def measure(program):
+    """What the tables and the figure need to know of a program."""
+    instrumented, files = bitcode(program)
+    native = build(program, "native", "gcc -g", "g++ -g")
+    pairs_path, state = os.path.join(WORK, program + ".pairs"), os.path.join(WORK, program + ".caper")
+    say("static pairs of " + program)
+    with open(pairs_path, "w") as out:
+        subprocess.run([REDFLAG, "static"] + files, stdout=out, check=True)
+    static = lines(open(pairs_path))
+    small = arguments(program, 2, "small")
+    if os.path.exists(state):
+        os.remove(state)
+    say("Caper and aliases of " + program)
+    known = set()
+    for _ in range(WATCHED):
+        quietly([REDFLAG, "caper", "-q", "--pairs", pairs_path, "--state", state, "--", instrumented] + small)
+        known |= races(instrumented, small)
+    shown = subprocess.run([REDFLAG, "caper", "--pairs", pairs_path, "--state", state, "--show"], capture_output=True, text=True, check=True)
+    dynamic = lines(shown.stdout.splitlines())
+    places = site_lines(instrumented)
+    alias = aliases(instrumented, small, places)
+    counted = counts(instrumented, small)
+    result = {"static": len(static), "caper": len(dynamic), "alias": len(alias), "known": len(known),
+              "missing": (len(known - static), len(known - dynamic), len(known - alias)),
+              "share": tuple(share(counted, places, pairs) for pairs in (static, dynamic, alias))}
+    for name, found in (("static", static), ("caper", dynamic), ("alias", alias)):
+        for pair in sorted(known - found):
+            say("%s: %s does not have the race of %s and %s" % (program, name, pair[0], pair[1]))
+    say("cost of Caper on " + program)
+    result["cost"] = cost(program, native, instrumented, state)
+    return result
+
+
+def cost(program, native, instrumented, state):
+    """kind -> (processor, wall), as ratios to the uninstrumented program"""
+    more = arguments(program)
+    first, none = state + ".first", state + ".none"
+    text = open(state).read().split("\n")
+    fresh = "\n".join("-" + line[1:] if line.startswith("+") else line for line in text)
+    open(none, "w").write("\n")
+    quietly([REDFLAG, "caper", "-q", "--pairs", os.path.join(WORK, program + ".pairs"), "--state", state, "--", instrumented] + more)
+
+    def setting(path):
+        return {"LD_LIBRARY_PATH": os.path.join(B, "lib/tsan"), "REDFLAG_CAPER": path, "REDFLAG_OPTIONS": "escape=1:report_thread_leaks=0:exitcode=0"}
+
+    def before(name):
+        if name == "first":
+            open(first, "w").write(fresh)
+    best = least({"native": ([native] + more, {}), "out": ([instrumented] + more, {"LD_LIBRARY_PATH": os.path.join(B, "lib/chase")}),
+                  "escape": ([instrumented] + more, setting(none)), "first": ([instrumented] + more, setting(first)),
+                  "steady": ([instrumented] + more, setting(state))}, before)
+    return {kind: tuple(best[kind][i] / best["native"][i] for i in (0, 1)) for kind in ("out", "escape", "first", "steady")}
+
+
+TITLES = {"out": "taken out", "escape": "escape analysis", "first": "first run", "steady": "steady state"}
+
+
+def page(results):
+    kinds = list(TITLES)
+    text = ["## Caper", "", "The same programs, built once with `redflag cc --bitcode` (gcc); least of %d runs. The machine was %s." % (ROUNDS, machine()), "",
+            "### Cost (Figure 4)", "",
+            "Processor time, and in parentheses the time on the wall, as multiples of the uninstrumented program. *Taken out*: no hook is left,",
+            "what the instrumented code itself costs. *Escape analysis*: no site is looked for, but what has escaped is known. *First run*: no",
+            "site is known yet. *Steady state*: earlier runs have found what escapes.", "",
+            "| program | " + " | ".join(TITLES[k] for k in kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
+    for program, result in results.items():
+        text.append("| %s | " % program + " | ".join("%.2f (%.2f)" % result["cost"][k] for k in kinds) + " |")
+    text.append("| mean | " + " | ".join("%.2f (%.2f)" % tuple(mean([r["cost"][k][i] for r in results.values()]) for i in (0, 1)) for k in kinds) + " |")
+    text += ["", "![cost](production-caper-cost.svg)", "", "### Potential races (Table 3)", "",
+             "Pairs of source lines. *Known*: reported by FastTrack in the runs that Caper watched (%d). In brackets: known races that the list" % WATCHED,
+             "does not have.", "", "| program | known | static | Caper | alias | Caper of static |", "|---|---|---|---|---|---|"]
+    for program, r in results.items():
+        def one(kind, i):
+            return "{:,}".format(r[kind]) + (" [%d]" % r["missing"][i] if r["missing"][i] else "")
+        text.append("| %s | %d | %s | %s | %s | %.1f%% |" % (program, r["known"], one("static", 0), one("caper", 1), one("alias", 2),
+                                                        100 * r["caper"] / max(1, r["static"])))
+    text += ["", "### Accesses (Table 4)", "", "The share of executed plain accesses that are at a site of a pair.", "",
+             "| program | static | Caper | alias |", "|---|---|---|---|"]
+    for program, r in results.items():
+        text.append("| %s | " % program + " | ".join("%.1f%%" % (100 * s) for s in r["share"]) + " |")
+    return "\n".join(text) + "\n"
+
+
+def plots(results):
+    programs = list(results)
+    most = max(1.5, min(6, max(r["cost"][k][0] for r in results.values() for k in TITLES)))
+    svg(os.path.join(TOP, "doc/production-caper-cost.svg"), "Caper: processor time, uninstrumented = 1", programs,
+        [(TITLES[k], [results[p]["cost"][k][0] for p in programs]) for k in TITLES], most, True)
