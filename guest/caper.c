@@ -155,6 +155,41 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
     rf_escape_stores(addr, size, flags);
 }
 
+/* Does the access need no more than this? The thread is busy. Memory that is its own makes no site escape, and a store there publishes
+ * nothing; of a site that has escaped there is nothing left to learn, but what it stores is to be looked at. */
+static bool is_quick(struct rf_self *self, uintptr_t addr, size_t size, bool write, uintptr_t pc)
+{
+    uint32_t owner = rf_escape_owner(self);
+    if (!rf_escape_stored_number(self))
+        return false;
+    self->stored_size = 0;
+    if (addr % 16 + size <= 16 && owner != RF_ESCAPED && rf_escape_state(addr) == owner)
+        return true;
+    const char *mark = mark_of(pc);
+    if (mark && __atomic_load_n(mark, __ATOMIC_RELAXED) == '-')
+        return false;
+    if (write && size >= sizeof(uintptr_t)) {
+        self->stored_at = addr;
+        self->stored_size = size;
+    }
+    return true;
+}
+
+/* What the hooks jump to. */
+static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
+{
+    struct rf_self *self = rf_hot.self;
+    bool write = (what >> 48 & 0xff) == RF_WRITE + 1, done = false;
+    size_t size = what >> 56;
+    if (__builtin_expect(self && !self->inside && !self->in_txn && rf_escape_leaves, 1)) {
+        bool mine = rf_busy_enter(self);
+        done = is_quick(self, addr, size, write, pc);
+        rf_busy_leave(self, mine);
+    }
+    if (!done)
+        rf_access(addr, size, write ? RF_A_WRITE : 0, pc);
+}
+
 static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
 {
     (void)who, (void)op, (void)key, (void)pc;
@@ -181,6 +216,7 @@ static const struct rf_tap listening = { .alone = true,
                                          .memory = hear_memory,
                                          .end = hear_end,
                                          .modules = nothing,
+                                         .hook = hook,
                                          .fork_child = nothing };
 
 /* ---- modules ---- */

@@ -12,7 +12,6 @@
 #define LEAVES ((size_t)1 << (46 - RF_ESCAPE_LEAF))
 #define LEAF_BYTES (((size_t)1 << RF_ESCAPE_LEAF) / 16 * sizeof(uint16_t))
 #define LARGEST ((size_t)1 << 20) /* blocks above it are taken as escaped: their part of the table would be large, too */
-#define USER_END ((uintptr_t)1 << 47)
 
 uint16_t **rf_escape_leaves;
 
@@ -83,7 +82,7 @@ bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size)
 static void mark(uintptr_t value)
 {
     struct rf_block block;
-    if (value >= USER_END || value < 4096 || !rf_escape_place(value & RF_ADDRESS_MASK))
+    if (value >= RF_USER_END || value < 4096 || !rf_escape_place(value & RF_ADDRESS_MASK))
         return;
     uint32_t state = rf_escape_state(value);
     if (!state || state & RF_ESCAPED || !rf_heap_block(value, &block) || block.freed)
@@ -164,7 +163,7 @@ static bool publishes(struct rf_self *self, uintptr_t addr)
 /* Cheap, and right for nearly all values: it is no address of a block or of the stack. */
 static bool is_boring(struct rf_self *self, uintptr_t value)
 {
-    if (value < 4096 || value >= USER_END)
+    if (value < 4096 || value >= RF_USER_END)
         return true;
     if (!self->stack_escaped && on_own_stack(self, value))
         return false;

@@ -25,6 +25,7 @@
 #include "guest/self.h"
 
 #define RF_ESCAPED 0x8000u
+#define RF_USER_END ((uintptr_t)1 << 47) /* no address of a program is larger */
 #define RF_ESCAPE_LEAF 22 /* bits of an address that a leaf of the table covers */
 
 /* The leaves: [masked address >> RF_ESCAPE_LEAF]. NULL until the analysis is switched on. */
@@ -59,6 +60,17 @@ void rf_escape_begin(void); /* the options are read */
 
 /* An access of a busy thread. True: it is to private memory of its own, and nobody needs to look at it. */
 bool rf_escape_filters(struct rf_self *self, uintptr_t addr, size_t size);
+
+/* Is what the thread stored last no address, whatever else it is? Then there is nothing to look at any more. */
+static inline bool rf_escape_stored_number(struct rf_self *self)
+{
+    if (!self->stored_size)
+        return true;
+    if (self->stored_size != sizeof(uintptr_t) || self->stored_at % sizeof(uintptr_t))
+        return false;
+    uintptr_t value = __atomic_load_n((const uintptr_t *)self->stored_at, __ATOMIC_RELAXED);
+    return value < 4096 || value >= RF_USER_END;
+}
 
 /* Is it the thread's own stack, of which nobody else knows an address? */
 bool rf_escape_own_stack(struct rf_self *self, uintptr_t addr);
