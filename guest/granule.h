@@ -100,6 +100,12 @@ static inline bool rf_mask_is_paired(unsigned mask)
     return !((mask ^ mask >> 1) & 0x55);
 }
 
+/* Its pairs as digits of base three. */
+static inline unsigned rf_pairs_code(unsigned mask)
+{
+    return (mask & 1) + (mask >> 2 & 1) * 3 + (mask >> 4 & 1) * 9 + (mask >> 6 & 1) * 27;
+}
+
 /* The word for bytes written in y, bytes that were written in x and read in y, and others that were written in x. */
 static inline bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
 {
@@ -112,9 +118,7 @@ static inline bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsign
         *word = RF_WORD(read, y, x);
         return true;
     }
-    unsigned code = 0;
-    for (unsigned pair = 4; pair-- > 0;)
-        code = code * 3 + (written >> 2 * pair & 1 ? 2 : read >> 2 * pair & 1);
+    unsigned code = 2 * rf_pairs_code(written) + rf_pairs_code(read);
     *word = RF_WORD(code, y, x) | RF_ODD_BIT | RF_WRITES_BIT;
     return rf_mask_is_paired(written) && rf_mask_is_paired(read);
 }
@@ -419,6 +423,18 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
  * program; which place it was for these bytes is kept in guest/nearby.h as long as there is room. */
 static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
+    bool writes = step->flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
+    if (!(word & RF_ODD_BIT) && (written || !writes) && !rf_accu) { /* they are in M, or join it if it says the same of them */
+        unsigned more = mask & ~RF_WORD_M(word);
+        if (more && !rf_step_ordered(step, RF_WORD_X(word)))
+            return false;
+        if (!more || writes == written) {
+            *next = word | (uint64_t)more << 56;
+            if (more && written && RF_WORD_M(*next) == 0xff)
+                *next &= ~RF_MOMENT_MASK;
+            return true;
+        }
+    }
     if (rf_word_is_atomic(word))
         return false;
     struct rf_masks masks = rf_word_masks(word);
