@@ -32,7 +32,8 @@ bool rf_atomic_is_all(const struct rf_self *self, uintptr_t addr, size_t size, b
 static inline bool rf_atomic_relaxed(const struct rf_self *self, const volatile void *addr, size_t size, int order,
                                      bool writes)
 {
-    return !(order & 7) && rf_object_is_nowhere((uintptr_t)addr) && rf_atomic_is_all(self, (uintptr_t)addr, size, writes);
+    return !(order & 7) && rf_hot.span && rf_object_is_nowhere((uintptr_t)addr) &&
+           rf_atomic_is_all(self, (uintptr_t)addr, size, writes);
 }
 
 /* Locks the location's object and says true; false if there is none and none is made. */
