@@ -176,10 +176,10 @@ static void tell_received(struct rf_atomic *op, bool acquires)
         rf_tap_receive(op->self, who, object, object->own_key);
 }
 
-/* Invariant 5, for those that both receive and publish. Others are told by rf_access(). */
+/* Invariant 5, for those that both receive and publish. Others are told by rf_access(), and so are all where races are refused. */
 static void tell_access(struct rf_atomic *op, bool writes)
 {
-    if (rf_tap && op->publishes && op->acquires)
+    if (rf_tap && op->publishes && op->acquires && !rf_refuses)
         rf_tap_access(op->self, op->addr, op->size, RF_A_ATOMIC | (writes ? RF_A_WRITE : 0), op->pc);
 }
 
@@ -335,7 +335,7 @@ void rf_atomic_check(struct rf_atomic *op, bool writes)
     op->within = may_defer && !rf_tap && !rf_refuses && rf_policy == RF_POLICY_CAS && !is_ignored(op->self, writes);
     if (op->within)
         return;
-    if (rf_tap && may_defer && op->publishes) /* told between what it receives and what it publishes: tell_access() */
+    if (rf_tap && may_defer) /* told between what it receives and what it publishes: tell_access(), refuse_told() */
         return;
     if (may_defer)
         fences->deferring = true;
@@ -369,9 +369,27 @@ static bool will_know(const struct rf_atomic *op, uint32_t slot, uint32_t time)
             (object->kind != RF_O_ATOMIC && time <= rf_clock_get(&object->sync.readers, slot)));
 }
 
+/* A listener cannot be asked what it would say after the acquire: so it is told of that first, and then of the access, which it refuses
+ * or takes for done. Nothing may be locked meanwhile. Who changes the location plainly in this instant races with the operation. */
+static void refuse_told(struct rf_atomic *op)
+{
+    bool opened = op->object != NULL;
+    if (opened) {
+        receive(op, true);
+        rf_atomic_close(op);
+    }
+    rf_access(op->addr, op->size, RF_A_ATOMIC | RF_A_WRITE, op->pc);
+    if (opened)
+        op->object = rf_object_lock(op->self, op->addr, RF_O_ATOMIC, true);
+}
+
 void rf_atomic_refuse_slowly(struct rf_atomic *op)
 {
     struct fences *fences = op->self->atomics;
+    if (rf_tap && op->acquires && !op->silent) {
+        refuse_told(op);
+        return;
+    }
     if (!fences || !fences->deferred)
         return;
     bool opened = op->object != NULL, records = false;

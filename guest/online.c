@@ -3,8 +3,8 @@
  * 1. `lock` is the lock of guest/online.h, 1. Whoever takes it is busy and takes no other after it. It may be taken under an object's.
  * 2. A listener belongs to one thread and is touched by it alone, but for its index, which is set under the lock with the first that is
  *    told of the thread, by itself or by its creator.
- * 3. A race is kept in the listener while something is held, and told by rf_online_tell(), before the access happens; an atomic access,
- *    which is told with its object locked, has happened by then.
+ * 3. A race is kept in the listener while something is held, and told by rf_online_tell(), before the access happens; an atomic access
+ *    that is told with its object locked has happened by then. Where races are refused none is (guest/atomics.c, refuse_told).
  */
 #include "guest/online.h"
 
@@ -44,6 +44,13 @@ static const struct rf_online *const all[] = {
 #undef RF_ONLINE
 };
 
+/* An access that was found to race, and was not recorded (guest/refusal.h, 2). */
+struct refused {
+    uintptr_t addr, pc;
+    size_t size; /* 0: none */
+    unsigned flags;
+};
+
 struct listener {
     struct rf_filter filter;
     struct rf_repeats *repeats; /* of a detector that finds pairs of sites; NULL: another one */
@@ -52,11 +59,7 @@ struct listener {
     uint32_t accesses;             /* in sampling periods that are measured in time: from time to time it is looked at */
     uint32_t index, companions[3]; /* + 1; 0: none yet. companions[RF_TAP_SELF] is not used */
     struct rf_online_race races[RF_PENDING];
-    struct {
-        uintptr_t addr, pc;
-        size_t size; /* 0: none */
-        unsigned flags;
-    } refused; /* an access that was found to race, and was not recorded (guest/refusal.h, 2) */
+    struct refused refused;
 };
 
 static const struct rf_online *detector;
@@ -172,21 +175,20 @@ static bool tell(struct rf_self *self, const struct rf_online_race *race, uint32
 
 static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
 static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
+static void hear_unseen(void);
 
 /* It was refused, and then allowed. */
-static void record_allowed(struct rf_self *self, struct listener *me)
+static void record_allowed(struct rf_self *self, const struct refused *refused)
 {
-    uintptr_t addr = me->refused.addr;
-    size_t size = me->refused.size;
-    me->refused.size = 0;
-    if (!size)
+    if (!refused->size)
         return;
+    hear_unseen(); /* others may race with it again, who had accessed the same before: their filters would not tell */
     self->late++; /* it is not compared again */
     bool mine = rf_busy_enter(self);
-    if (me->refused.flags & RF_A_FREE)
-        hear_memory(self, RF_FREE, addr, size, me->refused.pc);
+    if (refused->flags & RF_A_FREE)
+        hear_memory(self, RF_FREE, refused->addr, refused->size, refused->pc);
     else
-        hear_access(self, addr, size, me->refused.flags, me->refused.pc);
+        hear_access(self, refused->addr, refused->size, refused->flags, refused->pc);
     self->races = 0; /* these were told */
     rf_busy_leave(self, mine);
     self->late--;
@@ -201,6 +203,8 @@ void rf_online_tell(struct rf_self *self)
     for (uint32_t i = 0; i < count; i++)
         races[i] = me->races[i];
     struct rf_report_side sides[2];
+    struct refused refused = me->refused;
+    me->refused.size = 0;
     bool refuse = false;
     self->inside++; /* locks are taken: no handler of the program may come in between */
     for (uint32_t i = 0; i < count && !refuse; i++)
@@ -210,7 +214,7 @@ void rf_online_tell(struct rf_self *self)
         rf_signals_deliver();
     if (refuse)
         rf_refused(self, &sides[0], &sides[1]);
-    record_allowed(self, me);
+    record_allowed(self, &refused);
 }
 
 /* ---- accesses ---- */
@@ -263,13 +267,13 @@ static bool is_shut(uintptr_t addr, size_t size)
     return true;
 }
 
-/* True: the access would race, which is kept to be told, and it is not recorded. An atomic one has happened when it is told. */
+/* True: the access would race, which is kept to be told, and it is not recorded. */
 static bool is_refused(struct rf_self *self, struct listener *me, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     struct rf_online_access access = { .thread = me->index, .flags = flags };
     struct rf_online_race race;
-    bool filtered = detector->repeats, races = false;
-    if (self->late || flags & RF_A_ATOMIC || detector->pairs) /* pairs are no races */
+    bool filtered = detector->repeats && !(flags & RF_A_ATOMIC), races = false;
+    if (self->late || detector->pairs) /* pairs are no races */
         return false;
     rf_spin_lock(&lock);
     for (uintptr_t at = addr, length; at < addr + size && !races; at += length) {
