@@ -56,6 +56,14 @@ static void test_first_side(void **state)
     /* only the thread that wrote last has written: the other side is a read */
     assert_int_equal(first_race("racetrack", "A|r(x)|\nB|w(x)|\nA|r(x)|\nB|w(x)|\nA|r(x)|\nB|w(x)|\n", 0, &race), 5);
     assert_int_equal(race.first.number, 4);
+    /* the thread that races wrote last itself: the other side is the last write of another */
+    assert_int_equal(first_race("racetrack",
+                                "A|w(x)|\nB|acq(l)|\nB|w(x)|\nB|rel(l)|\nA|acq(l)|\nA|w(x)|\nA|rel(l)|\n"
+                                "B|acq(l)|\nB|w(x)|\nB|rel(l)|\nA|r(x)|\nB|w(x)|\n",
+                                0, &race),
+                     12);
+    assert_int_equal(race.first.number, 6);
+    assert_int_equal(race.first.op, RF_WRITE);
 }
 
 /* ---- the rules, with everything spelled out ---- */

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "tests/unit/trace_files.h"
+#include "trace/rft.h"
 
 static void every_operation(struct rf_generate_options *options, uint64_t seed)
 {
@@ -213,6 +214,79 @@ static void bytes_after_the_end_are_noticed(void **state)
     free(binary.at);
 }
 
+/* A chunk whose hash is right may still say what cannot be. */
+static void chunks_that_lie_are_noticed(void **state)
+{
+    (void)state;
+    static const struct {
+        struct rf_event events[2];
+        uint32_t count, threads, sites;
+        const char *flaw;
+    } chunks[] = {
+        { { { .op = RF_READ, .size = 8, .addr = 8, .site = 3 } }, 1, 1, 4, NULL },
+        { { { .op = RF_READ, .size = 8, .addr = 8, .site = 3 } }, 1, 1, 3, "unknown site" },
+        { { { .op = RF_ACQUIRE, .addr = 8, .site = 3 } }, 1, 1, 3, "unknown site" },
+        { { { .op = RF_WRITE, .size = 4, .addr = 4, .thread = 2 } }, 1, 3, 1, NULL },
+        { { { .op = RF_WRITE, .size = 4, .addr = 4, .thread = 2 } }, 1, 2, 1, "unknown thread" },
+        { { { .op = RF_WRITE, .size = 4, .addr = 6 } }, 1, 1, 1, "an access is not inside a granule" },
+        { { { .op = RF_JOIN, .addr = 1 } }, 1, 1, 1, "unknown thread" },
+        { { { .op = RF_FREE, .addr = UINT64_MAX - 3, .size = 8 } }, 1, 1, 1, "impossible range of memory" },
+        { { { .op = RF_COPY, .addr = 8, .size = 8 }, { .op = RF_COPY_TO, .addr = 80, .size = 8 } }, 2, 1, 1, NULL },
+        { { { .op = RF_COPY, .addr = 8, .size = 8 }, { .op = RF_COPY_TO, .addr = 80, .size = 16 } }, 2, 1, 1,
+          "the two sides of a copy differ in size" },
+        { { { .op = RF_COPY_TO, .addr = 8, .size = 8 } }, 1, 1, 1, "a part without its commit or copy" },
+        { { { .op = RF_COMMIT, .size = 1 }, { .op = RF_COPY_TO, .addr = 8, .size = 8 } }, 2, 1, 1,
+          "a commit or copy lacks parts" },
+        { { { .op = RF_COMMIT, .size = 2 }, { .op = RF_COMMIT_READ, .addr = 8, .size = 8 } }, 2, 1, 1,
+          "a commit or copy lacks parts" },
+    };
+    struct rf_rft_encoder *encoder = rf_rft_encoder_new();
+    struct rf_rft_thread *threads = NULL;
+    size_t capacity = 0, size;
+    for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
+        struct rf_event decoded[2];
+        uint32_t ops;
+        const unsigned char *bytes = rf_rft_encode(encoder, chunks[i].events, chunks[i].count, 0, &size);
+        unsigned char *raw = calloc(1, size + RF_RFT_SLACK);
+        memcpy(raw, bytes, size);
+        struct rf_rft_header header = { .type = RF_RFT_EVENTS, .raw = (uint32_t)size, .events = chunks[i].count };
+        const char *flaw = rf_rft_decode(&header, raw, (struct rf_rft_limits){ chunks[i].threads, chunks[i].sites }, decoded,
+                                         &ops, &threads, &capacity);
+        assert_int_equal(!flaw, !chunks[i].flaw);
+        if (flaw)
+            assert_string_equal(flaw, chunks[i].flaw);
+        free(raw);
+    }
+    free(threads);
+    rf_rft_encoder_free(encoder);
+}
+
+/* The same chunk of events a second time: its numbers have been. */
+static void numbers_that_decrease_are_noticed(void **state)
+{
+    (void)state;
+    struct trace made, part;
+    struct bytes binary = small_binary(&made);
+    unsigned char *twice = malloc(2 * binary.size);
+    size_t at = RF_RFT_FILE_HEADER, to = RF_RFT_FILE_HEADER;
+    memcpy(twice, binary.at, RF_RFT_FILE_HEADER);
+    while (at < binary.size) {
+        struct rf_rft_header header;
+        rf_rft_get_header(&header, (const unsigned char *)binary.at + at);
+        size_t length = RF_RFT_CHUNK_HEADER + header.packed;
+        for (int copies = header.type == RF_RFT_EVENTS ? 2 : 1; copies; copies--, to += length)
+            memcpy(twice + to, binary.at + at, length);
+        at += length;
+    }
+    read_memory(twice, to, RF_FORMAT_RFT, &part, false);
+    assert_int_equal(part.status, RF_TRACE_TRUNCATED);
+    assert_non_null(strstr(part.error, "event numbers decrease"));
+    assert_same_events(&part, &made);
+    trace_free(&made), trace_free(&part);
+    free(binary.at);
+    free(twice);
+}
+
 struct search {
     struct trace found;
 };
@@ -392,6 +466,8 @@ int main(void)
         cmocka_unit_test(every_flipped_byte_is_noticed),
         cmocka_unit_test(a_cut_keeps_the_chunks_before_it),
         cmocka_unit_test(bytes_after_the_end_are_noticed),
+        cmocka_unit_test(chunks_that_lie_are_noticed),
+        cmocka_unit_test(numbers_that_decrease_are_noticed),
         cmocka_unit_test(look_ups),
         cmocka_unit_test(pipes_are_read_and_spooled),
         cmocka_unit_test(write_errors_are_told),
