@@ -2,10 +2,13 @@
 # The runtime beside gcc's and clang's ThreadSanitizer, on real programs and small kernels, as Markdown tables on standard output.
 #
 #   PROGRAMS  which ones (default: all; "kernels" stands for the small ones)
-#   VARIANTS  which ones (default: native gcc-redflag gcc-tsan clang-tsan; native always runs; there is clang-redflag, too)
+#   VARIANTS  which ones (default: native gcc-redflag gcc-tsan clang-tsan; native always runs; there is clang-redflag, too, and
+#             gcc+detector=pacer,rate=0.01: the binary of gcc-redflag with these options)
 #   ROUNDS    how often each is run; the least processor time and the largest resident set count (default 3)
 #   SCALE     amount of work, in percent (default 100)
 #   BUILD_ONLY=1   fetch and build, and stop
+#   FIGURES=no     without the table of single figures
+#   LIMIT          seconds for a run; what takes longer is left out (default 300)
 #
 # 1. Sources are Debian's (bench/runtime/fetch.sh); all is built under $B/bench (bench/runtime/build.sh) and kept for the next time.
 # 2. Everything takes turns, program by program and variant by variant, so that a busy machine disturbs all alike. Processor time of
@@ -55,7 +58,7 @@ builds=
 for variant in $variants; do
     case $variant in
     native) build native gcc g++ & ;;
-    gcc-*)
+    gcc-* | gcc+*)
         case $builds in *gcc*) continue ;; esac
         builds="$builds gcc"
         build gcc "gcc -fsanitize=thread" "g++ -fsanitize=thread" &
@@ -108,7 +111,7 @@ fixed=
 if setarch -R true 2>/dev/null; then
     fixed="setarch -R"
 fi
-limit=300 # seconds: what hangs is left out
+limit=${LIMIT:-300} # seconds: what takes longer is left out
 quiet="report_bugs=0:exitcode=0:report_thread_leaks=0:atexit_sleep_ms=0"
 
 # run VARIANT COMMAND...: with the environment of the variant
@@ -119,13 +122,17 @@ run() {
     case $variant in
     native) timeout "$limit" "$@" ;;
     *-redflag) env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet" timeout "$limit" "$@" ;;
+    gcc+*)
+        options=$(echo "${variant#gcc+}" | tr , :)
+        env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet:$options" timeout "$limit" "$@"
+        ;;
     *) env TSAN_OPTIONS="$quiet" timeout "$limit" $fixed "$@" ;;
     esac
 }
 
 binary() {
     case $1 in
-    gcc-*) echo "$work/gcc/$2" ;;
+    gcc-* | gcc+*) echo "$work/gcc/$2" ;;
     clang-tsan) echo "$work/clang/$2" ;;
     *) echo "$work/$1/$2" ;;
     esac
@@ -194,6 +201,7 @@ awk -v variants="$variants" -v programs="$programs" '
         }
     }' "$results"
 
+[ "${FIGURES:-}" != no ] || exit 0
 printf '\n| Single figures | %s |\n|---|' "$(echo "$variants" | sed 's/ / | /g')"
 for variant in $variants; do printf -- '---:|'; done
 printf '\n| lock and unlock of a free mutex, ns |'
