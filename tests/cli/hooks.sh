@@ -44,6 +44,7 @@ for size in 1 2 4 8; do
         budget text.s "__tsan_$kind$size" 11
         budget near.s "near___tsan_$kind$size" 10
     done
+    budget near.s "near___tsan_read$size" 9
 done
 for wide in read16 write16 unaligned_read2 unaligned_read4 unaligned_read8 unaligned_write2 unaligned_write4 unaligned_write8; do
     budget text.s "__tsan_$wide" 24
