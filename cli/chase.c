@@ -16,6 +16,7 @@
 #include "cli/program.h"
 #include "cli/program_sites.h"
 #include "cli/run_options.h"
+#include "cli/watch.h"
 #include "trace/grow.h"
 
 #define WHO "redflag chase"
@@ -31,6 +32,8 @@ static int help(void)
          "about to access the same memory, that is reported. Nothing else is watched, so it costs little, and waiting is bounded.\n"
          "SITE is FILE:LINE, FILE:LINE:COLUMN or BUILD-ID+0xOFFSET, as `redflag sites` lists them; both may be the same.\n\n"
          "      --pair S1,S2           wait at S1 for S2; another run may wait at S2 for S1\n"
+         "      --store WHERE          take the next pair from this store, as `redflag store` names it ('': the usual one), and bring\n"
+         "                             back what is found; the report is there, too\n"
          "      --max-overhead P%      threads wait for no more than this part of the time (default: 5%)\n"
          "      --delay T              how long one waits: 10ms, 500us, 1s (default: 10ms)\n"
          "      --least T              the time that the program is sure to run: budget for its beginning (default: 1s)\n"
@@ -48,6 +51,7 @@ static int help(void)
 struct wish {
     char *pair[2]; /* NULL: not given */
     bool no_pair, keep_going;
+    const char *store; /* NULL: the pair is given */
     const char *detector; /* NULL: collisions; litehb or fullhb, which are the runtime's */
     double rate;
     uint64_t delay_us, least_ms, seed;
@@ -133,7 +137,7 @@ static bool read_detector(struct wish *wish, const char *text)
 /* How many arguments an option of ours took: 0 if it is none of ours, -1 if it is wrong, which was said. */
 static int own_option(struct wish *wish, char **arguments, int count)
 {
-    static const char *const names[] = { "--pair", "--max-overhead", "--delay", "--least", "--seed", "--detector", "-d", "--module" };
+    static const char *const names[] = { "--pair", "--max-overhead", "--delay", "--least", "--seed", "--detector", "-d", "--module", "--store" };
     const char *argument = arguments[0], *value = NULL;
     int used = 1;
     size_t which = 0, length = strcspn(argument, "=");
@@ -163,6 +167,7 @@ static int own_option(struct wish *wish, char **arguments, int count)
     case 4: good = read_seed(wish, value); break;
     case 5:
     case 6: good = read_detector(wish, value); break;
+    case 8: wish->store = value; break;
     default:
         wish->modules = rf_reserve(wish->modules, &wish->module_cap, wish->module_count + 1, sizeof *wish->modules);
         wish->modules[wish->module_count++] = value;
@@ -322,6 +327,8 @@ int rf_cli_chase(int argc, char **argv)
 {
     struct wish wish = { .rate = 0.05, .delay_us = 10000, .least_ms = 1000 };
     struct rf_run_text options = { NULL, 0 };
+    char **others = rf_zeroed((size_t)argc + 1, sizeof *others); /* than --store */
+    size_t other_count = 0;
     int i = 1;
     if (getenv("REDFLAG_OPTIONS") && *getenv("REDFLAG_OPTIONS"))
         rf_run_text_add(&options, getenv("REDFLAG_OPTIONS"));
@@ -335,6 +342,9 @@ int rf_cli_chase(int argc, char **argv)
         used = own_option(&wish, argv + i, argc - i);
         if (used < 0)
             return RF_EXIT_USAGE;
+        bool is_store = !strncmp(argv[i], "--store", 7);
+        for (int word = 0; word < used && !is_store; word++)
+            others[other_count++] = argv[i + word];
         if (used)
             continue;
         if (!rf_run_option(&options, WHO, argv + i, argc - i, &used)) {
@@ -343,13 +353,21 @@ int rf_cli_chase(int argc, char **argv)
         }
         if (!used)
             return RF_EXIT_USAGE;
+        for (int word = 0; word < used; word++)
+            others[other_count++] = argv[i + word];
     }
     if (i >= argc) {
         fputs(WHO ": no program is named; try 'redflag chase --help'\n", stderr);
         return RF_EXIT_USAGE;
     }
+    if (wish.store && (wish.pair[0] || wish.no_pair || wish.detector)) {
+        fputs(WHO ": --store brings the pair: not with --pair, --no-pair or --detector\n", stderr);
+        return RF_EXIT_USAGE;
+    }
+    if (wish.store)
+        return rf_watch_chase(wish.store, others, other_count, argv + i);
     if (!wish.pair[0] == !wish.no_pair || (wish.no_pair && wish.detector)) {
-        fputs(WHO ": one of --pair S1,S2 and --no-pair is needed; `redflag sites` lists the sites of a program\n", stderr);
+        fputs(WHO ": one of --pair S1,S2, --store WHERE and --no-pair is needed; `redflag sites` lists the sites of a program\n", stderr);
         return RF_EXIT_USAGE;
     }
     if (wish.detector) {

@@ -34,4 +34,7 @@ int rf_cli_chase(int argc, char **argv);
 /* Do both name one file, by whatever path? Then opening the output would destroy the input. "-" is the standard one of each. */
 bool rf_cli_same_file(const char *input, const char *output);
 
+/* All of the text is a number, and it is from `least` to `most`. */
+bool rf_cli_number(const char *text, double least, double most, double *value);
+
 #endif

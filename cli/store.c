@@ -467,14 +467,10 @@ static int lease(struct rf_store *store, const struct options *options)
 {
     struct rf_leased pair;
     double seconds = 600;
-    char *end;
     if (options->count < 1 || options->count > 2)
         return wrong("not RUN [SECONDS] after", "lease");
-    if (options->count == 2) {
-        seconds = strtod(options->arguments[1], &end);
-        if (end == options->arguments[1] || *end || !(seconds >= 0 && seconds < 1e9))
-            return wrong("not a number of seconds:", options->arguments[1]);
-    }
+    if (options->count == 2 && !rf_cli_number(options->arguments[1], 0, 1e9, &seconds))
+        return wrong("not a number of seconds:", options->arguments[1]);
     enum rf_store_answer answer = rf_store_lease(store, options->arguments[0], NULL, seconds, &pair);
     if (answer == RF_STORE_DONE)
         fprintf(options->out, "%s %s\n", pair.first, pair.second);
@@ -522,13 +518,6 @@ static int act(struct options *options, unsigned action)
     return status;
 }
 
-static bool share(const char *text, double most, double *value)
-{
-    char *end;
-    *value = strtod(text, &end);
-    return end != text && !*end && *value >= 0 && *value <= most;
-}
-
 int rf_cli_store(int argc, char **argv)
 {
     struct options options = { .occurs = -1, .patience = 5 };
@@ -547,11 +536,11 @@ int rf_cli_store(int argc, char **argv)
                 return wrong("unknown format", optarg);
             break;
         case OCCURS:
-            if (!share(optarg, 1, &options.occurs))
+            if (!rf_cli_number(optarg, 0, 1, &options.occurs))
                 return wrong("not a share from 0 to 1:", optarg);
             break;
         case PATIENCE:
-            if (!share(optarg, 1e6, &options.patience))
+            if (!rf_cli_number(optarg, 0, 1e6, &options.patience))
                 return wrong("not a number of seconds:", optarg);
             break;
         case 'h':

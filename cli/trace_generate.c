@@ -75,13 +75,6 @@ static const struct option options[] = { { "shape", required_argument, 0, SHAPE 
                                          { "help", no_argument, 0, 'h' },
                                          { 0, 0, 0, 0 } };
 
-static bool parse_chance(const char *text, double *chance)
-{
-    char *end;
-    *chance = strtod(text, &end);
-    return end != text && !*end && *chance >= 0 && *chance <= 1;
-}
-
 static bool parse_count(const char *text, uint32_t most, uint32_t *count)
 {
     uint64_t number;
@@ -179,22 +172,22 @@ int rf_trace_generate(int argc, char **argv)
             good = parse_count(optarg, MAX_VARIABLES, &generate.sites);
             break;
         case LOCALITY:
-            good = parse_chance(optarg, &generate.locality);
+            good = rf_cli_number(optarg, 0, 1, &generate.locality);
             break;
         case REUSE:
-            good = parse_chance(optarg, &generate.reuse);
+            good = rf_cli_number(optarg, 0, 1, &generate.reuse);
             break;
         case SHARING:
-            good = parse_chance(optarg, &generate.sharing);
+            good = rf_cli_number(optarg, 0, 1, &generate.sharing);
             break;
         case RACES:
-            good = parse_chance(optarg, &generate.race_rate);
+            good = rf_cli_number(optarg, 0, 1, &generate.race_rate);
             break;
         case WRITES:
-            good = parse_chance(optarg, &generate.write_share);
+            good = rf_cli_number(optarg, 0, 1, &generate.write_share);
             break;
         case SYNCS:
-            good = parse_chance(optarg, &generate.sync_share);
+            good = rf_cli_number(optarg, 0, 1, &generate.sync_share);
             break;
         case WEIGHT:
             good = parse_weights(optarg, generate.weights);

@@ -22,6 +22,7 @@
 #include "cli/cli.h"
 #include "cli/program.h"
 #include "cli/program_sites.h"
+#include "cli/watch.h"
 #include "fleet/spool.h"
 #include "fleet/store.h"
 #include "trace/grow.h"
@@ -70,6 +71,10 @@ struct watch {
     double lease, patience;
     bool quiet, instrumented;
     char **program;
+    const char *who; /* begins what is said */
+    bool tells;      /* by the exit status, that there was a race */
+    char **words;    /* further options of chase */
+    size_t word_count;
 
     char *place, *spool;
     struct rf_store *store; /* NULL: out of reach */
@@ -93,9 +98,9 @@ static void open_store(struct watch *watch)
     char error[512];
     watch->store = rf_store_open(watch->place, watch->patience, &answer, error);
     if (!watch->store && !watch->quiet)
-        fprintf(stderr, WHO ": %s; what is found is kept in %s\n", error, watch->spool);
+        fprintf(stderr, "%s: %s; what is found is kept in %s\n", watch->who, error, watch->spool);
     if (watch->store && rf_spool_merge(watch->store, watch->spool, false, &count, error) != RF_STORE_DONE && !watch->quiet)
-        fprintf(stderr, WHO ": the spool stays: %s\n", error);
+        fprintf(stderr, "%s: the spool stays: %s\n", watch->who, error);
 }
 
 static bool has_sites(const struct rf_site_list *sites, const struct rf_leased *pair)
@@ -181,7 +186,8 @@ static void deliver(struct watch *watch, json_t *result)
         return;
     char *line = json_dumps(result, JSON_COMPACT);
     if (!line || !rf_spool_add(watch->spool, line, error))
-        fprintf(stderr, WHO ": what was found is lost: the store is out of reach, and %s\n", line ? error : "out of memory");
+        fprintf(stderr, "%s: what was found is lost: the store is out of reach, and %s\n", watch->who,
+                line ? error : "out of memory");
     free(line);
 }
 
@@ -199,6 +205,8 @@ static int arguments_of(const struct watch *watch, const char **argv, char pair[
 {
     int count = 0;
     argv[count++] = watch->mode == PACER ? "run" : "chase";
+    for (size_t i = 0; i < watch->word_count; i++)
+        argv[count++] = watch->words[i];
     argv[count++] = "--format=jsonl";
     argv[count++] = "--output";
     argv[count++] = watch->reports;
@@ -207,10 +215,12 @@ static int arguments_of(const struct watch *watch, const char **argv, char pair[
         snprintf(pair, 600, "%s,%s", watch->pair.first, watch->pair.second);
         argv[count++] = "--pair";
         argv[count++] = pair;
-        argv[count++] = "--max-overhead";
-        argv[count++] = watch->overhead;
-        argv[count++] = "--delay";
-        argv[count++] = watch->delay;
+        if (watch->overhead) {
+            argv[count++] = "--max-overhead";
+            argv[count++] = watch->overhead;
+            argv[count++] = "--delay";
+            argv[count++] = watch->delay;
+        }
     } else if (watch->mode == PACER) {
         argv[count++] = "--detector=pacer";
         argv[count++] = "--rate";
@@ -227,10 +237,10 @@ static int become(const struct watch *watch)
 {
     if (!watch->instrumented) {
         execvp(watch->program[0], watch->program);
-        fprintf(stderr, WHO ": %s: %s\n", watch->program[0], strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", watch->who, watch->program[0], strerror(errno));
         return errno == ENOENT ? 127 : 126;
     }
-    const char *argv[32];
+    const char **argv = rf_zeroed(32 + watch->word_count, sizeof *argv);
     char pair[600], sites[PATH_MAX];
     int count = 0;
     if (watch->mode == CAPER) { /* the sites of a build are kept beside the spool */
@@ -302,14 +312,14 @@ static void say(const struct watch *watch, size_t races)
     if (watch->quiet)
         return;
     if (watch->mode == CHASE)
-        fprintf(stderr, WHO ": chased %s and %s: %s\n", watch->pair.first, watch->pair.second,
+        fprintf(stderr, "%s: chased %s and %s: %s\n", watch->who, watch->pair.first, watch->pair.second,
                 races ? "they race" : "nothing seen");
     else if (watch->mode == PACER)
-        fprintf(stderr, WHO ": sampled at %s: %zu reports\n", watch->rate, races);
+        fprintf(stderr, "%s: sampled at %s: %zu reports\n", watch->who, watch->rate, races);
     else if (watch->mode == CAPER)
-        fputs(WHO ": looked for sites that escape\n", stderr);
+        fprintf(stderr, "%s: looked for sites that escape\n", watch->who);
     else
-        fputs(WHO ": there was nothing to look for\n", stderr);
+        fprintf(stderr, "%s: there was nothing to look for\n", watch->who);
 }
 
 static int run(struct watch *watch)
@@ -320,7 +330,7 @@ static int run(struct watch *watch)
              directory && *directory ? directory : "/tmp");
     int fd = mkstemp(watch->reports);
     if (fd < 0) {
-        fprintf(stderr, WHO ": %s: %s\n", watch->reports, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", watch->who, watch->reports, strerror(errno));
         return RF_EXIT_USAGE;
     }
     close(fd);
@@ -335,7 +345,7 @@ static int run(struct watch *watch)
         _exit(become(watch));
     }
     if (child < 0) {
-        fprintf(stderr, WHO ": cannot start a process: %s\n", strerror(errno));
+        fprintf(stderr, "%s: cannot start a process: %s\n", watch->who, strerror(errno));
         return RF_EXIT_USAGE;
     }
     child_number = child;
@@ -358,7 +368,7 @@ static int run(struct watch *watch)
     deliver(watch, result);
     json_decref(result);
     say(watch, races);
-    return code;
+    return races && watch->tells && !WIFSIGNALED(status) ? RF_EXIT_RACES : code;
 }
 
 /* ---- options ---- */
@@ -379,17 +389,42 @@ static bool take_modes(struct watch *watch, const char *text)
     return watch->mode_count > 0;
 }
 
-static bool number(const char *text, double least, double most, double *value)
+static int start(struct watch *watch)
 {
-    char *end;
-    *value = strtod(text, &end);
-    return end != text && !*end && *value >= least && *value <= most;
+    uint64_t random = 0;
+    if (gethostname(watch->host, sizeof watch->host - 1) != 0)
+        strcpy(watch->host, "?");
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        random = (uint64_t)(now() * 1e6);
+    snprintf(watch->run, sizeof watch->run, "%.40s-%d-%016" PRIx64, watch->host, (int)getpid(), random);
+    watch->place = rf_store_place(watch->where);
+    watch->spool = rf_spool_place();
+    open_store(watch);
+    choose(watch);
+    int status = run(watch);
+    rf_store_close(watch->store);
+    free(watch->place);
+    free(watch->spool);
+    return status;
+}
+
+int rf_watch_chase(const char *store, char **options, size_t count, char **program)
+{
+    struct watch watch = { .who = "redflag chase",
+                           .where = *store ? store : NULL,
+                           .lease = 600,
+                           .patience = 1,
+                           .program = program,
+                           .words = options,
+                           .word_count = count,
+                           .tells = true };
+    take_modes(&watch, "chase,none");
+    return start(&watch);
 }
 
 int rf_cli_watch(int argc, char **argv)
 {
-    struct watch watch = { .overhead = "5%", .delay = "10ms", .lease = 600, .patience = 1 };
-    uint64_t random = 0;
+    struct watch watch = { .who = WHO, .overhead = "5%", .delay = "10ms", .lease = 600, .patience = 1 };
     double rate;
     take_modes(&watch, "chase,caper,pacer,none");
     for (int option; (option = getopt_long(argc, argv, "+s:qh", long_options, NULL)) != -1;) {
@@ -408,7 +443,7 @@ int rf_cli_watch(int argc, char **argv)
             break;
         case RATE:
             watch.rate = optarg;
-            if (!number(optarg, 0, 1, &rate))
+            if (!rf_cli_number(optarg, 0, 1, &rate))
                 return wrong("not a rate from 0 to 1:", optarg);
             break;
         case MODES:
@@ -416,11 +451,11 @@ int rf_cli_watch(int argc, char **argv)
                 return wrong("not a list of chase, caper, pacer, none:", optarg);
             break;
         case LEASE:
-            if (!number(optarg, 3, 1e8, &watch.lease))
+            if (!rf_cli_number(optarg, 3, 1e8, &watch.lease))
                 return wrong("not a number of seconds, 3 or more:", optarg);
             break;
         case PATIENCE:
-            if (!number(optarg, 0, 1e6, &watch.patience))
+            if (!rf_cli_number(optarg, 0, 1e6, &watch.patience))
                 return wrong("not a number of seconds:", optarg);
             break;
         case 'h':
@@ -435,18 +470,5 @@ int rf_cli_watch(int argc, char **argv)
         return RF_EXIT_USAGE;
     }
     watch.program = argv + optind;
-    if (gethostname(watch.host, sizeof watch.host - 1) != 0)
-        strcpy(watch.host, "?");
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        random = (uint64_t)(now() * 1e6);
-    snprintf(watch.run, sizeof watch.run, "%.40s-%d-%016" PRIx64, watch.host, (int)getpid(), random);
-    watch.place = rf_store_place(watch.where);
-    watch.spool = rf_spool_place();
-    open_store(&watch);
-    choose(&watch);
-    int status = run(&watch);
-    rf_store_close(watch.store);
-    free(watch.place);
-    free(watch.spool);
-    return status;
+    return start(&watch);
 }

@@ -8,6 +8,7 @@
 
 #include "core/caper.h"
 #include "guest/escape.h"
+#include "guest/fd.h"
 #include "guest/memory.h"
 #include "guest/pair.h"
 #include "guest/system.h"
@@ -148,7 +149,9 @@ void rf_caper_finish(void)
 
 static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
-    if (!caper.file)
+    int fd;
+    uint32_t note;
+    if (!caper.file || rf_fd_location(addr, &fd, &note)) /* there is no memory where descriptors are */
         return;
     if (size && !rf_escape_filters(self, addr, size) && !rf_escape_own_stack(self, addr))
         escaped(pc);

@@ -82,6 +82,7 @@ grep -q "^+ .*app.c:$(line shared):" killed.sites || fail "the kill lost a site:
 
 # -- a file that goes bad: one line, and the program goes on -----------------------------------------------------------------------------------
 cat >cut.c <<'C'
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -93,6 +94,7 @@ static void *work(void *unused)
         _exit(9);
     if (done == 1 && getenv("GONE") && unlink(getenv("GONE")))
         _exit(9);
+    close(open("/dev/null", O_RDONLY)); /* at a descriptor there is no memory */
     other++; /* other */
     third++; /* third */
     return unused;

@@ -77,6 +77,27 @@ watch 7 -q --max-overhead 30% -- ./app
 "$redflag" store pairs | grep -q "^$safe  $safe .* 1 runs, nothing seen" || fail "$("$redflag" store pairs)"
 "$redflag" store -f json status | grep -q '"pairs_leased": 0' || fail "a lease stayed"
 
+# `redflag chase --store` does the same with its own options, and its exit status tells.
+printf '%s %s 7\n' "$racy" "$racy" >one.txt
+"$redflag" store -s chase.db import one.txt
+tries=0 status=7
+while [ "$status" -eq 7 ]; do
+    tries=$((tries + 1)) status=0
+    [ "$tries" -le 30 ] || fail "30 chases have not found the race"
+    "$redflag" chase --store chase.db --max-overhead 30% --least 2s -- ./app >out 2>err || status=$?
+    grep -q "^redflag chase: chased $racy and $racy: " err || fail "chase --store: $(cat err)"
+done
+[ "$status" -eq 66 ] || fail "chase --store: exit $status: $(cat err)"
+grep -q ': they race$' err || fail "chase --store: $(cat err)"
+"$redflag" store -s chase.db -f json status | grep -q '"pairs_confirmed": 1' || fail "chase --store has not told the store"
+status=0
+"$redflag" chase --store=chase.db -- ./app >out 2>err || status=$?
+[ "$status" -eq 7 ] || fail "chase --store without a pair: exit $status"
+grep -qx 'redflag chase: there was nothing to look for' err || fail "chase --store without a pair: $(cat err)"
+status=0
+"$redflag" chase --store chase.db --pair "$racy,$racy" -- ./app >out 2>err || status=$?
+[ "$status" -eq 2 ] || fail "chase --store --pair: exit $status"
+
 # Caper, if it is asked for: what does escape is told to the store.
 watch 7 --modes caper -- ./app
 grep -qx 'redflag watch: looked for sites that escape' err || fail "$(cat err)"
