@@ -6,7 +6,7 @@
   PAIRS     pairs of sites drawn for each program, besides the known races (default 1)
   TRIALS    of Table 2 (default 10)
   THREADS   of Figure 3 (default "1 2 4 8 16 32 64")
-  TEXT      lines of text that programs compress (default 150000)
+  TEXT      lines of text that programs compress (default 80000)
 
 bench/production_programs.py has the programs, production_chase.py and production_caper.py what is measured of them.
 """

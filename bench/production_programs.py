@@ -24,7 +24,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "3"))
 PAIRS = int(os.environ.get("PAIRS", "1"))
 TRIALS = int(os.environ.get("TRIALS", "10"))
 THREADS = [int(n) for n in os.environ.get("THREADS", "1 2 4 8 16 32 64").split()]
-TEXT = int(os.environ.get("TEXT", "150000"))
+TEXT = int(os.environ.get("TEXT", "80000"))
 KERNELS = ["queue", "hash", "tree"]
 PACKAGES = {"pigz": ["pigz", "zlib"], "pbzip2": ["pbzip2", "bzip2"], "xz": ["xz-utils"]}
 
@@ -86,7 +86,7 @@ def build(program, variant, cc, cxx, environment=None):
 def prepare():
     os.makedirs(os.path.join(WORK, "src"), exist_ok=True)
     packages = [p for name in PROGRAMS for p in PACKAGES.get(name, [])]
-    if packages:
+    if not all(os.path.exists(os.path.join(WORK, "src", package)) for package in packages):
         subprocess.run([os.path.join(TOP, "bench/runtime/fetch.sh"), SOURCES] + packages, check=True)
     for package in packages:
         if not os.path.exists(os.path.join(WORK, "src", package)):
