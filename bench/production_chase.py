@@ -109,7 +109,7 @@ def figure3(lines):
 def page(costs, races, scaling):
     kinds = KINDS + ["sites"]
     text = ["## Chasing one race", "",
-            "Programs with known races, put into them by `bench/production.py`; %d pairs of sites each; least of %d runs. `sites` is built"
+            "Programs with known races, put into them by `bench/production.py`; pairs of sites of each: %d; least of %d runs. `sites` is built"
             % (1 + PAIRS, ROUNDS), "with `redflag cc --sites` (clang) and compared with clang's own code, all others with gcc's. The machine"
             " was %s." % machine(), "",
             "### Cost (Figure 2)", "", "Processor time, and in parentheses the time on the wall, as multiples of the uninstrumented program.", "",

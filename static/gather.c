@@ -228,6 +228,8 @@ static uint32_t site_of(struct rf_program_ir *program, LLVMValueRef instruction)
     const char *directory = LLVMGetDebugLocDirectory(instruction, &directory_length);
     if (!line || !name || !length)
         return UINT32_MAX;
+    for (; length > 2 && name[0] == '.' && name[1] == '/'; length -= 2) /* it says nothing, and others leave it out */
+        name += 2;
     char *file = rf_zeroed(length + directory_length + 2, 1);
     if (name[0] != '/' && directory_length) {
         memcpy(file, directory, directory_length);

@@ -176,8 +176,8 @@ check outside 'aa ac ad bb bd ' # it may keep the pointer, and call from threads
 # -- several files, bad input ----------------------------------------------------------------------------------------------------------------
 printf 'extern int shared; void *work(void *x) { shared++; return x; }\n' >one.c
 printf '#include <pthread.h>\nint shared; void *work(void *); int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); return shared; }\n' >two.c
-"$redflag" cc --bitcode -g -pthread one.c two.c -o both
-"$redflag" static one.bc two.bc | grep -q 'one.c:1 .*two.c:2$' || fail "two files"
+"$redflag" cc --bitcode -g -pthread ./one.c two.c -o both
+"$redflag" static one.bc two.bc | grep -q "^$dir/one.c:1 .*two.c:2\$" || fail "two files: $("$redflag" static one.bc two.bc)"
 "$redflag" static -f json one.bc two.bc | grep -q '"pairs": \[' || fail "json"
 echo no >no.bc
 clang-14 -emit-llvm -c one.c -o nolines.bc 2>/dev/null || clang -emit-llvm -c one.c -o nolines.bc
