@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "guest/annotations.h"
 #include "guest/escape.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
@@ -108,6 +109,11 @@ static inline uint32_t step_granule(uint64_t *place, uint64_t word, unsigned mas
     }
     step->race = 0;
     bool atomic = step->flags & RF_A_ATOMIC;
+    if (__builtin_expect(rf_accu && mask == 0xff && !atomic, 0))
+        while (!rf_word_has_units(word) && rf_word_accu(step, word, &next))
+            if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                return step->race;
+    step->race = 0;
     while (!rf_word_has_units(word) &&
            (atomic ? rf_word_atomic_quick(step, word, mask, &next) : rf_word_quick(step, word, mask, &next)))
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -127,11 +133,25 @@ static struct rf_found race_of(const struct rf_step *step, uintptr_t addr, size_
     return rf_found_by(step, addr, size, rf_moment_note(step->now));
 }
 
+/* AccuLock finds the same race again at each address that is handed over in one way: one that was told is not told again. What guest/nearby.h
+ * would say of another place in the earlier granule is not asked then. */
+static bool was_told(struct rf_self *self, const struct rf_found *race)
+{
+    uint64_t notes = (uint64_t)race->earlier << 32 | race->note;
+    struct rf_told *told = &self->told[(notes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+    uint32_t how = race->mask << 1 | race->writes;
+    if (!rf_accu || rf_benign_any || race->flags & RF_A_ATOMIC)
+        return false;
+    bool same = told->notes == notes && told->how == how;
+    *told = (struct rf_told){ notes, how };
+    return same;
+}
+
 /* The access races. If it is refused this does not come back, or it is allowed after all and recorded now. */
 static __attribute__((noinline)) void tell_race(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc,
                                                 const struct rf_found *race)
 {
-    if (rf_race_found(self, race) && rf_refuses && !self->late)
+    if (!was_told(self, race) && rf_race_found(self, race) && rf_refuses && !self->late)
         rf_access_allowed(self, addr, size, flags, pc);
 }
 

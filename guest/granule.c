@@ -499,6 +499,39 @@ static bool plain_quick(const uint64_t *place, uint64_t word, unsigned mask, con
     return true;
 }
 
+/* W's moment after a write now, when it was w; tells a race of the two (Algorithm 11). */
+static uint32_t accu_write(struct rf_step *step, uint32_t w)
+{
+    if (rf_step_ordered(step, w))
+        return step->now;
+    rf_lockset common = rf_step_common(step, w, true);
+    if (!common)
+        rf_step_race(step, w, true);
+    return common == rf_step_locks(step, true) ? step->now : rf_accu_several(step->self, step->now, common | AL_SEVERAL);
+}
+
+bool rf_word_accu(struct rf_step *step, uint64_t word, uint64_t *next)
+{
+    bool read_since = !(word & RF_WRITES_BIT);
+    uint32_t y = RF_WORD_Y(word), w = read_since ? RF_WORD_X(word) : y;
+    step->race = 0;
+    if ((word & RF_ODD_BIT) || RF_WORD_M(word) != 0xff || rf_moment_is_now(step->self, w) || rf_moment_is_now(step->self, y))
+        return false;
+    step->race_mask = 0xff;
+    if (step->flags & RF_A_WRITE) {
+        *next = RF_WORD(0xff, accu_write(step, w), 0) | RF_WRITES_BIT;
+        if (read_since && !step->race && rf_step_races_with(step, y, false))
+            rf_step_race(step, y, false);
+        return true;
+    }
+    *next = RF_WORD(0xff, step->now, w);
+    if (read_since && !rf_step_mine(step, y))
+        return false;
+    if (rf_step_races_with(step, w, true))
+        rf_step_race(step, w, true);
+    return true;
+}
+
 static bool is_replaced(uint32_t moment, const struct rf_step *step)
 {
     return rf_step_replaces(step, moment, 1) && (step->flags & RF_A_WRITE || !conflicts(moment, 0));

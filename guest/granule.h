@@ -409,6 +409,10 @@ uint64_t rf_slice_in_record(const struct rf_slice *slice);
  * access meets happens before it ([FT' READ EXCL], [FT' WRITE EXCL]). false: not such a case. */
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
+/* AccuLock's step on all of a granule in a plain form, races included, which step->race tells: where it predicts one for every block that
+ * is handed over by a lock, they are not rare. false: not such a case. */
+bool rf_word_accu(struct rf_step *step, uint64_t word, uint64_t *next);
+
 /* The same for an atomic access, if all is ordered that it conflicts with (invariant 4). */
 bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 

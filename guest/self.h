@@ -16,6 +16,13 @@ struct rf_cached_moment {
 
 #define RF_TRANSITION_KINDS 9
 
+/* A race that was told, by its notes, and the bytes and kind of the earlier access. */
+struct rf_told {
+    uint64_t notes;
+    uint32_t how;
+};
+#define RF_TOLD 64u
+
 struct rf_self {
     /* Happens-before: clock, slot, time. Written by the thread; by its creator before it runs, by its joiner after it has ended.
      * The clock's own entry is the time of the newest moment. */
@@ -60,6 +67,7 @@ struct rf_self {
     int32_t tid;
     char name[16];
     bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
+    struct rf_told told[RF_TOLD]; /* guest/access.c: the last ones */
     uint32_t in_txn;        /* 1: accesses are collected, not looked at (guest/transactions.h) */
     uint32_t late;          /* > 0: what is told now has happened already (guest/refusal.h, 4) */
     bool has_late;          /* ... and a race was found there */

@@ -87,6 +87,7 @@ bool rf_race_found(struct rf_self *self, const struct rf_found *race)
 }
 
 bool rf_refuses;
+bool rf_benign_any = true; /* each race is told, though it was before */
 
 bool rf_would_race(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
 {
