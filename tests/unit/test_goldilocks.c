@@ -373,6 +373,33 @@ static void test_forget(void **state)
     rf_memory_end(&bare.memory);
 }
 
+/* Two accesses that differ only in the locks that were held become one info when the list is trimmed: it names no locks. */
+static void test_blurred(void **state)
+{
+    (void)state;
+    static struct bare bare;
+    static struct gl_cell x, y;
+    bare_begin(&bare, false, 4);
+    struct gl_thread *a = gl_thread_at(&bare.detector, 0);
+    struct rf_event locks[] = { event_of(RF_ACQUIRE, 0, 1), event_of(RF_ACQUIRE, 0, 2), event_of(RF_RELEASE, 0, 2),
+                                event_of(RF_RELEASE, 0, 1) };
+    gl_sync(&bare.detector, a, &locks[0]);
+    gl_write(&bare.detector, a, &x, 0, 1);
+    gl_sync(&bare.detector, a, &locks[1]);
+    gl_write(&bare.detector, a, &y, 0, 2);
+    gl_sync(&bare.detector, a, &locks[2]);
+    gl_sync(&bare.detector, a, &locks[3]);
+    for (uint64_t i = 0; i < 10; i++) {
+        struct rf_event signal = event_of(RF_SIGNAL, 2, i);
+        gl_sync(&bare.detector, gl_thread_at(&bare.detector, 2), &signal);
+    }
+    assert_true(gl_read(&bare.detector, gl_thread_at(&bare.detector, 1), &x, 0, 3));
+    assert_int_equal(bare.detector.engine.first.locks, RF_ALL_LOCKS);
+    assert_true(gl_read(&bare.detector, gl_thread_at(&bare.detector, 1), &y, 0, 4));
+    assert_int_equal(bare.detector.engine.first.locks, RF_ALL_LOCKS);
+    rf_memory_end(&bare.memory);
+}
+
 /* Old variables, some with several readers, hold on to nothing, however long the trace gets. */
 static void test_bounded_memory(void **state)
 {
@@ -422,10 +449,10 @@ static void test_bounded_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example_1),      cmocka_unit_test(test_examples_2_to_4), cmocka_unit_test(test_figure_6),
-        cmocka_unit_test(test_figure_7),       cmocka_unit_test(test_waived),          cmocka_unit_test(test_short_circuits),
-        cmocka_unit_test(test_random),         cmocka_unit_test(test_random_long),     cmocka_unit_test(test_forget),
-        cmocka_unit_test(test_bounded_memory),
+        cmocka_unit_test(test_example_1), cmocka_unit_test(test_examples_2_to_4), cmocka_unit_test(test_figure_6),
+        cmocka_unit_test(test_figure_7),  cmocka_unit_test(test_waived),          cmocka_unit_test(test_short_circuits),
+        cmocka_unit_test(test_random),    cmocka_unit_test(test_random_long),     cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_blurred),   cmocka_unit_test(test_bounded_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     oracle_end(&oracle);
