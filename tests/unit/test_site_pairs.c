@@ -144,6 +144,23 @@ static void test_litehb_is_light(void **state)
     assert_int_equal(statistic(&options, "synchronisations tracked"), 0);
 }
 
+/* The second time, too: who caught up with all of the first stretch need not do so again. */
+static void test_litehb_is_light_again(void **state)
+{
+    (void)state;
+    static const char stretch[] = "T1|w(x)|s1\nT1|acq(%s)|a\nT1|rel(%s)|a\nT2|acq(%s)|a\n"
+                                  "T2|rel(%s)|a\nT2|r(x)|s2\nT1|acq(%s)|a\nT1|rel(%s)|a\n";
+    char text[400] = "T1|fork(T2)|a\n"; /* another lock the second time: nobody learns of the past from it */
+    for (const char *const *lock = (const char *const[]){ "l", "m", NULL }; *lock; lock++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), stretch, *lock, *lock, *lock, *lock, *lock, *lock);
+    trace_parse(&trace, text);
+    struct pair pair = { trace.events[1].site, trace.events[6].site };
+    struct rf_options options = { .site_class = class_of, .names = &pair };
+    assert_int_equal(statistic(&options, "tracking started"), 2);
+    assert_int_equal(statistic(&options, "synchronisations tracked"), 6);
+    assert_int_equal(statistic(&options, "synchronisations not tracked"), 7);
+}
+
 /* ---- alias ---- */
 
 static void check_alias(uint64_t seed, const struct manner *manner)
@@ -196,6 +213,6 @@ static void test_alias(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_litehb), cmocka_unit_test(test_litehb_is_light),
-                                        cmocka_unit_test(test_alias) };
+                                        cmocka_unit_test(test_litehb_is_light_again), cmocka_unit_test(test_alias) };
     return cmocka_run_group_tests_name("pairs of sites", tests, NULL, NULL);
 }
