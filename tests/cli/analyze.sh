@@ -150,7 +150,17 @@ printf 'T1|w(x)|src/a.c:1\nT2|w(x)|src/b.c:2\n' >pair.std
 expect 66 'write-write on x' analyze -d litehb --pair a.c:1,b.c:2 pair.std
 expect 0 'no race' analyze -d litehb --pair b.c:2,a.c:1 pair.std
 expect 66 'write-write on x' analyze -d litehb --full --pair src/a.c:1,src/b.c:2 pair.std
+expect 0 'no race' analyze -d litehb --pair .c:1,b.c:2 pair.std # the end of a path, not of a name
 expect 2 '--pair SITE1,SITE2' analyze -d litehb pair.std
+
+# an access that lies across what two workers share out is one race
+for i in 1 2 3 4 5 6 7 8; do
+    printf 'T1|w(0x%xfff8:16)|a\nT2|w(0x%xfff8:16)|b\n' $i $i
+done >across.std
+for jobs in 1 2 3; do
+    expect 66 'fasttrack: 8 races' analyze -j $jobs across.std
+    grep -q 'write-write on 0x3fff8 (16 bytes)' out || fail "$jobs workers tear a race in two: $(cat out)"
+done
 
 # help
 expect 0 'usage: redflag analyze' analyze --help

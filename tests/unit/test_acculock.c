@@ -371,6 +371,21 @@ static void test_theorems_2_and_3(void **state)
         free(founds[i].list);
 }
 
+/* W's lockset is what two unordered writes had in common: a race with it does not say that one of them held just that. */
+static void test_locks_of_several(void **state)
+{
+    struct bench *b = bench_begin(state);
+    lock(b, 1, 1, true);
+    assert_false(writes(b, 1));
+    lock(b, 1, 1, false);
+    lock(b, 2, 1, true);
+    lock(b, 2, 2, true);
+    assert_false(writes(b, 2));
+    assert_true(set_is(b, b->x.w_locks & ~AL_SEVERAL, 1, 0));
+    assert_true(writes(b, 3));
+    assert_int_equal(b->d.engine.first.locks, RF_ALL_LOCKS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +403,7 @@ int main(void)
         cmocka_unit_test_teardown(test_section_3_3_3_figure_2b, bench_end),
         cmocka_unit_test_teardown(test_section_3_5_figure_2c, bench_end),
         cmocka_unit_test_teardown(test_section_3_5_figure_7, bench_end),
+        cmocka_unit_test_teardown(test_locks_of_several, bench_end),
         cmocka_unit_test(test_algorithms_10_and_11),
         cmocka_unit_test(test_theorems_2_and_3),
     };
