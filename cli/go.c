@@ -8,6 +8,7 @@
  * 3. The overlay, and the file of hooks that cli/go_fast.c makes, are in memory, as descriptors of this process, which go then is:
  *    nothing is left behind.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "trace/grow.h"
 
 #define WHO "redflag go"
+#define MADE_FOR "go1.19"
 #define OURS "redflag.c"
 #define OTHER "redflag_other.c"
 #define BUNDLED "race_linux_amd64.syso"
@@ -91,6 +93,12 @@ static bool ask(char *const *command, char *answer, size_t size)
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool ask_env(const char *go, const char *name, char *answer, size_t size)
+{
+    char *command[] = { (char *)go, "env", (char *)name, NULL };
+    return ask(command, answer, size);
 }
 
 /* Our files: the detector, and one of those that can be put beside it. */
@@ -277,6 +285,18 @@ static const char *take_user_overlay(int *count, char **arguments)
     return users;
 }
 
+/* The same for GOFLAGS, which go also reads from its own file of settings: words apart by blanks, each a flag with its value. */
+static const char *overlay_of_goflags(char *flags)
+{
+    const char *users = NULL;
+    for (char *rest = flags, *word; (word = strtok_r(rest, " \t\r\n", &rest));) {
+        word += word[0] == '-' && word[1] == '-';
+        if (!strncmp(word, "-overlay=", 9))
+            users = word + 9;
+    }
+    return users;
+}
+
 static void add_option(const char *name, const char *value)
 {
     const char *old = getenv("REDFLAG_OPTIONS");
@@ -372,13 +392,21 @@ int rf_cli_go(int argc, char **argv)
         }
     }
     const char *set = getenv("REDFLAG_GO"), *go = set && *set ? set : "go";
-    char *asks[] = { (char *)go, "env", "GOROOT", NULL };
-    if (!ask(asks, goroot, sizeof goroot))
+    char version[64], goflags[8192];
+    if (!ask_env(go, "GOVERSION", version, sizeof version) || !ask_env(go, "GOROOT", goroot, sizeof goroot) ||
+        !ask_env(go, "GOFLAGS", goflags, sizeof goflags))
         return RF_EXIT_USAGE;
+    if (strncmp(version, MADE_FOR, strlen(MADE_FOR)) != 0 || isdigit((unsigned char)version[strlen(MADE_FOR)])) {
+        fprintf(stderr, WHO ": %s is %s, and this detector is made for " MADE_FOR "; REDFLAG_GO names another go command\n", go,
+                *version ? version : "of an unknown version");
+        return RF_EXIT_USAGE;
+    }
     if (shows)
         return keep_overlay(goroot, &ours, argv[i + 1]);
     int count = argc - i - 1;
     const char *users = take_user_overlay(&count, argv + i + 1);
+    if (!users)
+        users = overlay_of_goflags(goflags);
     if (!make_overlay(goroot, &ours, users, overlay, sizeof overlay))
         return RF_EXIT_USAGE;
     snprintf(flag, sizeof flag, "-overlay=%s", overlay);

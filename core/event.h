@@ -25,6 +25,10 @@ enum rf_op {
     RF_OP_COUNT
 };
 
+/* Beside the index of a JOIN, from drivers that know more than a trace says: */
+#define RF_JOIN_LAST (UINT64_C(1) << 32)  /* nobody joins it again: what is kept of it can go, but for its name */
+#define RF_JOIN_QUIET (UINT64_C(1) << 33) /* it made no access since it last did a SIGNAL, a VOLATILE_WRITE or a FORK */
+
 enum rf_op_kind { RF_ACCESS, RF_SYNC, RF_MEMORY, RF_PART, RF_RAW };
 
 static inline enum rf_op_kind rf_op_kind(enum rf_op op)

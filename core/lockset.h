@@ -224,4 +224,10 @@ static inline bool rf_held_release(struct rf_held *held, struct rf_locksets *tab
     return true;
 }
 
+static inline void rf_held_end(struct rf_held *held, struct rf_locksets *table)
+{
+    rf_free(table->memory, held->locks, held->cap * sizeof *held->locks);
+    *held = (struct rf_held){ 0 };
+}
+
 #endif

@@ -3,7 +3,8 @@
  *
  * 1. A thread is known in clocks by a slot. Its epoch is (slot, time) with time = clock[slot] >= 1.
  * 2. A slot changes hands only if the end of its last owner happens before the start of the next one (the forker's clock says
- *    so). Then the two are ordered like one thread's past and future: nothing is missed, nothing is invented.
+ *    so). Then the two are ordered like one thread's past and future: nothing is missed, nothing is invented. The end is the last
+ *    time that the owner handed something on, if it made no access after that (RF_JOIN_QUIET).
  * 3. When a thread's time would pass the limit it goes on under a fresh slot and keeps its old entry at the limit: the same as
  *    a fork that its parent does not survive. So no time ever wraps.
  * 4. A slot number may pass the limit of a detector's narrow cells; `overflow` is set then, and the detector must widen its
@@ -24,6 +25,7 @@
 struct rf_thread {
     uint32_t index;       /* the thread's number in the trace */
     uint32_t slot, since; /* and its first time there */
+    uint32_t handed;      /* the last time there that it handed on; before that, what the slot's last owner had */
     rf_epoch epoch;
     uint32_t narrow; /* the epoch in 32 bits, for detectors with narrow cells; valid while !overflow */
     bool in_transaction;
@@ -34,7 +36,8 @@ struct rf_thread {
 /* One object that orders threads. `released` is what an acquire receives; `readers` what only an exclusive acquire does. */
 struct rf_sync {
     struct rf_clock released, readers;
-    uint32_t last; /* index + 1 of who knows all of `released`, since it published or acquired it last: it need not join it */
+    uint32_t
+        last; /* index + 1 of who knows all of `released`, since it published or acquired it last: it need not join it */
 };
 
 struct rf_owner {
@@ -45,8 +48,9 @@ struct rf_owner {
 struct rf_slot {
     struct rf_owner *owners;
     uint32_t count, cap;
-    uint32_t last; /* the last time used, once the owner has ended */
-    bool spent;    /* times are used up; it has no next owner */
+    uint32_t last;   /* the last time used, once the owner has ended */
+    uint32_t needed; /* and what the forker of the next owner must know */
+    bool spent;      /* times are used up; it has no next owner */
 };
 
 enum { RF_SPACE_LOCK, RF_SPACE_VOLATILE, RF_SPACE_SIGNAL, RF_SPACE_TRANSACTION, RF_SPACES };
@@ -115,6 +119,7 @@ static inline void rf_slot_own(struct rf_order *order, uint32_t slot, struct rf_
     s->owners[s->count++] = (struct rf_owner){ since, thread->index };
     thread->slot = slot;
     thread->since = since;
+    thread->handed = s->needed;
     rf_clock_set(&thread->clock, order->engine->memory, slot, since);
     rf_thread_refresh(order, thread);
 }
@@ -135,7 +140,7 @@ static inline void rf_slot_choose(struct rf_order *order, struct rf_thread *thre
     for (uint32_t i = order->idle_count, least = i > 16 ? i - 16 : 0; parent && i-- > least;) {
         uint32_t slot = order->idle[i];
         const struct rf_slot *s = &order->slots[slot];
-        if (rf_clock_get(&parent->clock, slot) < s->last || s->last + 2 * order->tick >= order->time_limit)
+        if (rf_clock_get(&parent->clock, slot) < s->needed || s->last + 2 * order->tick >= order->time_limit)
             continue;
         order->idle[i] = order->idle[--order->idle_count];
         rf_slot_own(order, slot, thread, s->last + order->tick);
@@ -210,6 +215,13 @@ static inline void rf_thread_tick(struct rf_order *order, struct rf_thread *thre
     rf_thread_advance(order, thread, order->tick);
 }
 
+/* The same, after the thread's clock was handed on. */
+static inline void rf_thread_handed(struct rf_order *order, struct rf_thread *thread)
+{
+    thread->handed = thread->clock.times[thread->slot];
+    rf_thread_tick(order, thread);
+}
+
 static inline struct rf_sync *rf_order_object(struct rf_order *order, int space, uint64_t key)
 {
     uint64_t *place = rf_map_at(&order->objects[space], key);
@@ -247,7 +259,7 @@ static inline void rf_order_publish(struct rf_order *order, struct rf_thread *th
     uint32_t me = thread->index + 1;
     sync->last = sync->released.len && sync->last != me ? 0 : me;
     rf_clock_join(&sync->released, order->engine->memory, &thread->clock);
-    rf_thread_tick(order, thread);
+    rf_thread_handed(order, thread);
 }
 
 /* A lock was taken: what it orders. */
@@ -309,11 +321,13 @@ static inline void rf_order_fork(struct rf_order *order, struct rf_thread *paren
     rf_clock_join(&child->clock, order->engine->memory, &parent->clock);
     child->clock.times[child->slot] = own; /* a reused slot: the parent knows it up to its last owner's end, which is less */
     rf_thread_refresh(order, child);
-    rf_thread_tick(order, parent);
+    rf_thread_handed(order, parent);
 }
 
-static inline void rf_order_join(struct rf_order *order, struct rf_thread *thread, uint32_t index)
+/* `key` is the index of who is joined, and flags (core/event.h). */
+static inline void rf_order_join(struct rf_order *order, struct rf_thread *thread, uint64_t key)
 {
+    uint32_t index = (uint32_t)key;
     struct rf_thread *child = rf_order_known_thread(order, index);
     if (!child)
         child = rf_thread_new(order, index, NULL);
@@ -321,13 +335,24 @@ static inline void rf_order_join(struct rf_order *order, struct rf_thread *threa
     rf_clock_join(&thread->clock, order->engine->memory, &child->clock);
     if (!child->joined && child != thread) {
         child->joined = true;
-        order->slots[child->slot].last = child->clock.times[child->slot];
+        struct rf_slot *slot = &order->slots[child->slot];
+        slot->last = child->clock.times[child->slot];
+        slot->needed = key & RF_JOIN_QUIET ? child->handed : slot->last;
         order->idle =
             rf_grow(order->engine->memory, order->idle, &order->idle_cap, order->idle_count + 1, sizeof *order->idle);
         order->idle[order->idle_count++] = child->slot;
     }
     if (order->tick_acquires)
         rf_thread_tick(order, thread);
+}
+
+/* RF_JOIN_LAST: its name stays, for reports. */
+static inline void rf_order_gone(struct rf_order *order, uint32_t index)
+{
+    struct rf_thread *thread = order->threads[index];
+    rf_clock_end(&thread->clock, order->engine->memory);
+    rf_free(order->engine->memory, thread, order->thread_size);
+    order->threads[index] = NULL;
 }
 
 static inline void rf_order_transaction(struct rf_order *order, struct rf_thread *thread, struct rf_sync *sync, bool begin)
@@ -401,7 +426,9 @@ static inline void rf_order_sync(struct rf_order *order, struct rf_thread *threa
         rf_order_fork(order, thread, (uint32_t)event->addr);
         break;
     case RF_JOIN:
-        rf_order_join(order, thread, (uint32_t)event->addr);
+        rf_order_join(order, thread, event->addr);
+        if (event->addr & RF_JOIN_LAST)
+            rf_order_gone(order, (uint32_t)event->addr);
         break;
     case RF_VOLATILE_READ:
         if (order->volatiles_order)

@@ -56,6 +56,14 @@ static inline void rf_accu_hand_over(struct rf_accu *accu, struct rf_accu_thread
     }
 }
 
+static inline void rf_accu_gone(struct rf_accu *accu, uint32_t index)
+{
+    struct rf_accu_thread *t = (struct rf_accu_thread *)rf_order_known_thread(&accu->order, index);
+    rf_held_end(&t->held, &accu->locksets);
+    rf_clock_end(&t->full, accu->order.engine->memory);
+    rf_order_gone(&accu->order, index);
+}
+
 static inline void rf_accu_sync(struct rf_accu *accu, struct rf_accu_thread *t, const struct rf_event *event)
 {
     if (accu->certainty.memory)
@@ -76,11 +84,16 @@ static inline void rf_accu_sync(struct rf_accu *accu, struct rf_accu_thread *t, 
         t->held.any = rf_lockset_add(&accu->locksets, t->held.any, RF_TRANSACTION_LOCK);
         t->held.exclusive = rf_lockset_add(&accu->locksets, t->held.exclusive, RF_TRANSACTION_LOCK);
         break;
+    case RF_JOIN:
+        rf_order_join(&accu->order, &t->order, event->addr);
+        break;
     default:
         rf_order_sync(&accu->order, &t->order, event);
     }
     if (accu->certainty.memory && (event->op == RF_FORK || event->op == RF_JOIN))
         rf_accu_hand_over(accu, t, event);
+    if (event->op == RF_JOIN && event->addr & RF_JOIN_LAST)
+        rf_accu_gone(accu, (uint32_t)event->addr);
 }
 
 static inline void rf_accu_commit_end(struct rf_accu *accu, struct rf_accu_thread *t)

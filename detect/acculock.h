@@ -202,6 +202,11 @@ static inline struct al_thread *al_thread_at(struct al *d, uint32_t thread)
 
 static inline void al_sync(struct al *d, struct al_thread *t, const struct rf_event *event)
 {
+    struct al_thread *gone = NULL;
+    if (event->op == RF_JOIN && event->addr & RF_JOIN_LAST)
+        gone = (struct al_thread *)rf_order_known_thread(&d->accu.order, (uint32_t)event->addr);
+    if (gone)
+        rf_free(d->engine.memory, gone->earlier, gone->earlier_cap * sizeof *gone->earlier);
     rf_accu_sync(&d->accu, &t->accu, event);
     if (rf_epoch_slot(t->mine) != t->accu.order.slot)
         al_refresh(d, t);

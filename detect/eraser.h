@@ -123,6 +123,7 @@ static inline bool er_write(struct er *d, struct pr_thread *t, struct er_cell *c
 static inline void er_sync(struct er *d, struct pr_thread *t, const struct rf_event *event)
 {
     pr_sync(&d->protection, t, event);
+    pr_gone(&d->protection, event, sizeof *t);
 }
 
 static inline void er_commit_end(struct er *d, struct pr_thread *t, const struct rf_event *event)

@@ -67,6 +67,7 @@ static inline bool ls_write(struct ls *d, struct pr_thread *t, struct ls_cell *c
 static inline void ls_sync(struct ls *d, struct pr_thread *t, const struct rf_event *event)
 {
     pr_sync(&d->protection, t, event);
+    pr_gone(&d->protection, event, sizeof *t);
 }
 
 static inline void ls_commit_end(struct ls *d, struct pr_thread *t, const struct rf_event *event)

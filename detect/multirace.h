@@ -89,6 +89,7 @@ static inline void mr_sync(struct mr *d, struct mr_thread *t, const struct rf_ev
 {
     pr_sync(&d->protection, &t->locks, event);
     rf_order_sync(&d->order, t->clock, event);
+    pr_gone(&d->protection, event, sizeof *t);
 }
 
 static inline void mr_commit_end(struct mr *d, struct mr_thread *t, const struct rf_event *event)

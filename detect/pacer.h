@@ -276,12 +276,24 @@ static inline void pc_fork(struct pc *d, struct pc_thread *t, uint32_t index)
     else if (child->joined)
         pc_thread_begin(c, child, t);
     pc_join(c, child, t->clock, t->slot, pc_version(t));
-    pc_tick(c, t);
+    pc_handed(c, t);
 }
 
-static inline void pc_join_thread(struct pc *d, struct pc_thread *t, uint32_t index)
+/* RF_JOIN_LAST: its name stays, for reports. */
+static inline void pc_gone(struct pc_clocks *c, uint32_t index)
+{
+    struct pc_thread *t = c->threads[index];
+    pc_clock_drop(c, t->clock);
+    rf_clock_end(&t->versions, c->engine->memory);
+    rf_free(c->engine->memory, t, sizeof *t);
+    c->threads[index] = NULL;
+}
+
+/* `key` is the index of who is joined, and flags (core/event.h). */
+static inline void pc_join_thread(struct pc *d, struct pc_thread *t, uint64_t key)
 {
     struct pc_clocks *c = &d->clocks;
+    uint32_t index = (uint32_t)key;
     struct pc_thread *child = pc_known_thread(c, index);
     if (!child)
         child = pc_thread_new(c, index, NULL);
@@ -291,8 +303,12 @@ static inline void pc_join_thread(struct pc *d, struct pc_thread *t, uint32_t in
     child->joined = true;
     c->live[child->live_at] = c->live[--c->live_count];
     c->live[child->live_at]->live_at = child->live_at;
-    c->slots[child->slot].time = rf_epoch_time(child->epoch);
-    c->slots[child->slot].version = pc_version(child);
+    struct pc_slot *slot = &c->slots[child->slot];
+    slot->time = rf_epoch_time(child->epoch);
+    slot->version = pc_version(child);
+    slot->needed = key & RF_JOIN_QUIET ? child->handed : slot->time;
+    slot->last = child->clock;
+    slot->last->holders++;
     c->idle = rf_grow(c->engine->memory, c->idle, &c->idle_cap, c->idle_count + 1, sizeof *c->idle);
     c->idle[c->idle_count++] = child->slot;
 }
@@ -400,7 +416,9 @@ static inline void pc_sync(struct pc *d, struct pc_thread *t, const struct rf_ev
         pc_fork(d, t, (uint32_t)event->addr);
         break;
     case RF_JOIN:
-        pc_join_thread(d, t, (uint32_t)event->addr);
+        pc_join_thread(d, t, event->addr);
+        if (event->addr & RF_JOIN_LAST)
+            pc_gone(c, (uint32_t)event->addr);
         break;
     case RF_VOLATILE_READ:
     case RF_WAIT:
@@ -409,7 +427,7 @@ static inline void pc_sync(struct pc *d, struct pc_thread *t, const struct rf_ev
     case RF_VOLATILE_WRITE:
     case RF_SIGNAL:
         pc_publish(c, t, &pc_sync_at(c, op == RF_SIGNAL ? RF_SPACE_SIGNAL : RF_SPACE_VOLATILE, event->addr)->released);
-        pc_tick(c, t);
+        pc_handed(c, t);
         break;
     case RF_COMMIT:
         pc_commit_begin(d, t, event);

@@ -8,8 +8,9 @@
  * 3. A clock with several holders is never changed; whoever must change it takes a clone first.
  * 4. While sampling, nobody knows of a thread's present time but itself: C_u[t] < C_t[t]. (Definition 2, strict
  *    well-formedness: sbegin advances every thread, and then each operation that hands knowledge on.)
- * 5. A slot goes to a new thread only if its parent has received the last version of the old one, as happens when it
- *    joined it; versions and times go on from there. So 2 holds over the change, and the two are ordered like one thread.
+ * 5. A slot goes to a new thread only if its parent knows all that the old one knew at its end, as happens when it joined it;
+ *    versions and times go on from there. So 2 holds over the change, and the two are ordered like one thread. Of the old one's
+ *    own time it need know only what was handed on, if no access came after that (RF_JOIN_QUIET).
  * 6. A thread whose time or version reaches the limit goes on under a fresh slot; nothing wraps.
  * 7. Unless all commits are ordered, times advance by two and are odd exactly inside transactions (core/order.h,
  *    invariant 5).
@@ -36,6 +37,7 @@ struct pc_thread {
     struct pc_clock *clock;
     struct rf_clock versions; /* ver_t, by slot */
     uint32_t live_at;         /* its place among the live threads */
+    uint32_t handed;          /* its time when it last handed its clock on; before that, what the slot's last owner had */
     bool joined, in_transaction;
 };
 
@@ -54,6 +56,8 @@ struct pc_slot {
     struct rf_owner *owners;
     uint32_t count, cap;
     uint32_t time, version; /* the last ones, once the owner was joined */
+    uint32_t needed;        /* and the time that the parent of the next one must know, */
+    struct pc_clock *last;  /* beside the rest of its last clock */
 };
 
 /* Table 3, for non-sampling and for sampling periods. */
@@ -125,6 +129,7 @@ static inline void pc_slot_own(struct pc_clocks *c, struct pc_thread *t, uint32_
     s->owners = rf_grow(memory, s->owners, &s->cap, s->count + 1, sizeof *s->owners);
     s->owners[s->count++] = (struct rf_owner){ time, t->index };
     t->slot = slot;
+    t->handed = s->needed;
     rf_clock_set(&t->clock->times, memory, slot, time);
     rf_clock_set(&t->versions, memory, slot, version);
     t->epoch = rf_epoch_make(slot, time);
@@ -137,15 +142,28 @@ static inline void pc_slot_fresh(struct pc_clocks *c, struct pc_thread *t)
     pc_slot_own(c, t, slot, c->tick, 1); /* equation 7: both begin at one, as rules for "not known" need 0 */
 }
 
+/* Does the parent know what the last owner of an idle slot knew? */
+static inline bool pc_slot_known(const struct pc_slot *s, uint32_t slot, const struct pc_thread *parent)
+{
+    const struct rf_clock *last = &s->last->times, *known = &parent->clock->times;
+    if (rf_clock_get(known, slot) < s->needed)
+        return false;
+    for (uint32_t i = 0; i < last->len; i++)
+        if (i != slot && last->times[i] > rf_clock_get(known, i))
+            return false;
+    return true;
+}
+
 /* Invariant 5. parent is NULL for a thread that nobody forked. */
 static inline void pc_slot_choose(struct pc_clocks *c, struct pc_thread *t, const struct pc_thread *parent)
 {
     for (uint32_t i = 0; parent && i < c->idle_count && i < 16; i++) {
         uint32_t slot = c->idle[i];
-        const struct pc_slot *s = &c->slots[slot];
-        if (rf_clock_get(&parent->versions, slot) < s->version || s->time + 2 * c->tick > c->limit ||
-            s->version + 2 > c->limit)
+        struct pc_slot *s = &c->slots[slot];
+        if (s->time + 2 * c->tick > c->limit || s->version + 2 > c->limit || !pc_slot_known(s, slot, parent))
             continue;
+        pc_clock_drop(c, s->last);
+        s->last = NULL;
         c->idle[i] = c->idle[--c->idle_count];
         pc_slot_own(c, t, slot, s->time + c->tick, s->version + 1);
         return;
@@ -236,6 +254,13 @@ static inline void pc_tick(struct pc_clocks *c, struct pc_thread *t)
 {
     if (c->sampling)
         pc_advance(c, t, c->tick);
+}
+
+/* The same, after t's clock was handed on. */
+static inline void pc_handed(struct pc_clocks *c, struct pc_thread *t)
+{
+    t->handed = rf_epoch_time(t->epoch);
+    pc_tick(c, t);
 }
 
 /* Algorithm 11 and Table 7, rules 4-6: t receives a clock that is version v@slot. */
@@ -340,6 +365,8 @@ static inline void pc_seal_past(struct pc_clocks *c)
     for (uint32_t i = 0; i < c->thread_cap; i++)
         if (c->threads[i])
             rf_clock_join(&c->past, memory, &c->threads[i]->clock->times);
+    for (uint32_t i = 0; i < c->idle_count; i++) /* of those that are gone */
+        rf_clock_join(&c->past, memory, &c->slots[c->idle[i]].last->times);
     for (uint32_t i = 0; i < c->live_count; i++) {
         pc_clock_own(c, &c->live[i]->clock);
         rf_clock_join(&c->live[i]->clock->times, memory, &c->past);

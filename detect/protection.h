@@ -56,6 +56,17 @@ static inline void *pr_thread_at(struct pr *p, uint32_t index, size_t size)
     return t;
 }
 
+/* After each event: if that was the last of a thread, what is kept of it goes. `size`: as above. */
+static inline void pr_gone(struct pr *p, const struct rf_event *event, size_t size)
+{
+    uint32_t index = (uint32_t)event->addr;
+    if (event->op != RF_JOIN || !(event->addr & RF_JOIN_LAST) || index >= p->thread_cap || !p->threads[index])
+        return;
+    rf_held_end(&p->threads[index]->held, &p->locksets);
+    rf_free(p->memory, p->threads[index], size);
+    p->threads[index] = NULL;
+}
+
 static inline void pr_sync(struct pr *p, struct pr_thread *t, const struct rf_event *event)
 {
     switch ((enum rf_op)event->op) {

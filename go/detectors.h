@@ -12,8 +12,9 @@
  * 3. Go's runtime does not say which of these are locks; to detectors that look at locks they must be. Mutexes are known by who does
  *    atomic operations on them: functions of package sync, by their names. What those functions do besides is left out. An object that
  *    was used as one has a mark (struct object, kind), and loses it with its memory.
- * 4. A goroutine's number is its index in the engine. When it ends a goroutine that never acts, REAPER, joins it, so that its slot can
- *    have another owner. Numbers are not used again: what an engine keeps of a goroutine is kept.
+ * 4. A goroutine's number is its index in the engine. When it ends a goroutine that never acts, REAPER, joins it, and what the engine
+ *    kept of it goes. Its slot can have another owner (core/order.h, 2): clocks do not grow with the number of goroutines ever started.
+ *    What stays of each is its name, where it was started, and since when it had its slot, for reports.
  * 5. PACER: outside of sampling periods, an access to a patch of memory of which nothing was sampled takes no lock. Such accesses are
  *    counted by the goroutine, and told to the sampler AT_ONCE at a time.
  */
@@ -28,7 +29,9 @@
 #include "guest/online.h"
 #include "sample/periods.h"
 
-#define REAPER 0u /* what Go's runtime starts with, and goes on without */
+#define REAPER 0u /* no goroutine: it would know all that has ended, and so would those whom it starts */
+#define OTHER_NUMBER(g) ((g)->number + 1) /* the index of a goroutine */
+#define NOBODY 1u /* who starts what Go's runtime starts: goroutine 0, which goes on without accesses */
 #define AT_ONCE 64u
 
 /* What guest/online.inc asks for. */
@@ -108,7 +111,7 @@ static void others_event(uint32_t goroutine, enum rf_op op, uint64_t key)
 static void others_tell(struct goroutine *g, enum rf_op op, uint64_t key)
 {
     spin_lock(&other_lock);
-    others_event(g->number, op, key);
+    others_event(OTHER_NUMBER(g), op, key);
     spin_unlock(&other_lock);
 }
 
@@ -119,7 +122,8 @@ static void others_started(const struct goroutine *parent, const struct goroutin
     spin_lock(&other_lock);
     others.facts = grown(others.facts, &others.cap, child->number + 1, sizeof *others.facts);
     others.facts[child->number].created = created;
-    others_event(parent ? parent->number : REAPER, RF_FORK, child->number);
+    if (OTHER_NUMBER(child) != NOBODY)
+        others_event(parent ? OTHER_NUMBER(parent) : NOBODY, RF_FORK, OTHER_NUMBER(child));
     spin_unlock(&other_lock);
 }
 
@@ -127,7 +131,7 @@ static void others_ended(const struct goroutine *g)
 {
     spin_lock(&other_lock);
     others.facts[g->number].ended = true;
-    others_event(REAPER, RF_JOIN, g->number);
+    others_event(REAPER, RF_JOIN, OTHER_NUMBER(g) | RF_JOIN_LAST | (g->used ? 0 : RF_JOIN_QUIET));
     spin_unlock(&other_lock);
 }
 
@@ -136,9 +140,9 @@ static void others_ended(const struct goroutine *g)
 static void others_found(struct goroutine *g, const struct rf_online_race *race, uint32_t note, bool write)
 {
     struct report_side now = { race->addr, note, g->number, 0, write, false };
-    struct report_side before = { race->addr,         race->first.known ? race->first.note : 0,
-                                  race->first.thread, 0,
-                                  race->first.writes, false };
+    struct report_side before = {
+        race->addr, race->first.known ? race->first.note : 0, race->first.thread - 1, 0, race->first.writes, false
+    };
     spin_lock(&other_lock);
     now.created = others.facts[g->number].created;
     if (before.goroutine < others.cap) {
@@ -166,7 +170,7 @@ static inline bool others_pass(struct goroutine *g, uintptr_t addr)
 static __attribute__((noinline)) void others_access(struct goroutine *g, uintptr_t addr, uintptr_t size, uintptr_t pc,
                                                     unsigned flags)
 {
-    struct rf_online_access access = { .thread = g->number, .flags = flags };
+    struct rf_online_access access = { .thread = OTHER_NUMBER(g), .flags = flags };
     struct rf_online_race race, found;
     bool raced = false;
     for (uintptr_t end = addr + size, length; addr < end; addr += length) {
@@ -177,6 +181,7 @@ static __attribute__((noinline)) void others_access(struct goroutine *g, uintptr
         if (!access.note)
             access.note = note_here(g, pc);
         __atomic_store_n(touched_of(cell_of(addr)), 1, __ATOMIC_RELAXED);
+        g->used = true;
         spin_lock(&other_lock);
         others_turn(flags & RF_A_WRITE ? RF_WRITE : RF_READ, 1);
         if (other->access(&access, addr, (unsigned)length, &race) && !raced) {
@@ -337,8 +342,9 @@ static void others_release(struct goroutine *g, struct object *first, struct obj
     }
     spin_lock(&other_lock);
     if (!merge)
-        other->sync(g->number, RF_FORGET, object->addr);
-    others_event(g->number, RF_SIGNAL, object->addr);
+        other->sync(OTHER_NUMBER(g), RF_FORGET, object->addr);
+    others_event(OTHER_NUMBER(g), RF_SIGNAL, object->addr);
+    g->used = false;
     spin_unlock(&other_lock);
 }
 
@@ -354,9 +360,9 @@ static void others_atomic(struct goroutine *g, uintptr_t addr, bool acquire, boo
 {
     spin_lock(&other_lock);
     if (acquire)
-        others_event(g->number, RF_VOLATILE_READ, addr);
+        others_event(OTHER_NUMBER(g), RF_VOLATILE_READ, addr);
     if (release)
-        others_event(g->number, RF_VOLATILE_WRITE, addr);
+        others_event(OTHER_NUMBER(g), RF_VOLATILE_WRITE, addr);
     spin_unlock(&other_lock);
 }
 

@@ -1,4 +1,4 @@
-// The kernels of bench/go.sh: each runs one of them and prints how many milliseconds of processor time it took.
+// The kernels of bench/go.sh: each runs one of them and prints how many milliseconds it took, of processor time and by the clock.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 const workers = 4
@@ -72,7 +73,29 @@ func sorting(scale int) {
 	}
 }
 
+// A map behind locks, as servers have them: sixteen parts, each with a lock of its own.
 func mutex(scale int) {
+	var parts [16]struct {
+		lock  sync.Mutex
+		table map[int]int
+	}
+	for i := range parts {
+		parts[i].table = map[int]int{}
+	}
+	for ; scale > 0; scale-- {
+		parallel(func(worker int) {
+			for i := 0; i < 20000; i++ {
+				part := &parts[(i+worker*5)%len(parts)]
+				part.lock.Lock()
+				part.table[i%1000]++
+				part.lock.Unlock()
+			}
+		})
+	}
+}
+
+// One lock that all want at once: most of it is the kernel putting threads to sleep.
+func contended(scale int) {
 	var lock sync.Mutex
 	table := map[int]int{}
 	for ; scale > 0; scale-- {
@@ -148,7 +171,7 @@ func serve(scale int) {
 }
 
 var kernels = map[string]func(int){
-	"matmul": matmul, "sort": sorting, "mutex": mutex, "atomics": atomics, "spawn": spawn, "http": serve,
+	"matmul": matmul, "sort": sorting, "mutex": mutex, "contended": contended, "atomics": atomics, "spawn": spawn, "http": serve,
 }
 
 func processor() int64 {
@@ -159,14 +182,14 @@ func processor() int64 {
 
 func main() {
 	if len(os.Args) != 3 || kernels[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: main matmul|sort|mutex|atomics|spawn|http SCALE")
+		fmt.Fprintln(os.Stderr, "usage: main matmul|sort|mutex|contended|atomics|spawn|http SCALE")
 		os.Exit(2)
 	}
 	scale, _ := strconv.Atoi(os.Args[2])
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(2)
 	}
-	before := processor()
+	before, start := processor(), time.Now()
 	kernels[os.Args[1]](scale)
-	fmt.Printf("%.1f\n", float64(processor()-before)/1e6)
+	fmt.Printf("%.1f %.1f\n", float64(processor()-before)/1e6, float64(time.Since(start))/1e6)
 }

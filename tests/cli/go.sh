@@ -191,6 +191,8 @@ sed 's/store(2)/_ = 2/; s/ store(1)/ _ = 1/' race.go >clean.go
 printf '{"Replace":{"%s/race.go":"%s/clean.go"}}' "$scratch" "$scratch" >own.json
 status 0 "$REDFLAG" go run -overlay own.json race.go
 silent
+GOFLAGS=-overlay=own.json status 0 "$REDFLAG" go run race.go
+silent
 GORACE=atexit_sleep_ms=0 status 1 "$REDFLAG" go run race.go
 said '^exit status 66$'
 # The same for tools that call go themselves.
@@ -322,5 +324,9 @@ status 2 "$REDFLAG" go --rate much run race.go
 said "'much' is not a number"
 status 2 env REDFLAG_GO=no-such-go "$REDFLAG" go run race.go
 said 'REDFLAG_GO names'
+printf '#!/bin/sh\n[ "$*" = "env GOVERSION" ] && exec echo go1.190.2\nexec go "$@"\n' >newer
+chmod +x newer
+status 2 env REDFLAG_GO="$scratch/newer" "$REDFLAG" go run race.go
+said 'is go1.190.2, and this detector is made for go1.19;'
 status 0 "$REDFLAG" go --help
 said 'usage: redflag go'
