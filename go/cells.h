@@ -123,7 +123,7 @@ static inline __attribute__((always_inline)) uint64_t cell_lock(struct cell *cel
     uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
     for (unsigned turns = 0;;) {
         if (w & LOCKED) {
-            wait_a_little(&turns);
+            wait_a_little(&turns, WAIT_SHORT);
             w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
         } else if (__atomic_compare_exchange_n(&cell->w, &w, w | LOCKED, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             break;

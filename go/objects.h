@@ -53,7 +53,7 @@ INLINE struct object *object_found(const struct cell *cell, uintptr_t addr, uint
         return NULL;
     struct extra *extra = __atomic_load_n(extra_of(cell), __ATOMIC_ACQUIRE);
     struct object *first = &extra->object;
-    spin_lock(*lock = &first->lock);
+    spin_lock_for(*lock = &first->lock, WAIT_LONG);
     if (__builtin_expect(first->addr == addr, 1))
         return first;
     struct object *object = object_among(first->next, addr);

@@ -59,23 +59,31 @@ static __attribute__((noreturn)) void give_up(const char *why)
 
 /* ---- locks ---- */
 
-/* A look at the lock takes its line of memory away from who holds it and works there. So it is not looked at often: one who waits while
- * the other does many operations in a row costs less than two who take turns at each. */
-static __attribute__((noinline)) void wait_a_little(unsigned *turns)
+#define WAIT_SHORT 8u
+/* For objects that goroutines meet at. A look at the lock takes its line of memory away from who holds it and works there: one who waits
+ * while the other does many operations in a row costs less than two who take turns at each. */
+#define WAIT_LONG 64u
+
+static __attribute__((noinline)) void wait_a_little(unsigned *turns, unsigned length)
 {
     if (++*turns > 8) {
         call_kernel(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
         return;
     }
-    for (unsigned i = 0; i < 64; i++)
+    for (unsigned i = 0; i < length; i++)
         __builtin_ia32_pause();
+}
+
+static inline void spin_lock_for(uint32_t *lock, unsigned length)
+{
+    for (unsigned turns = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);)
+        while (__atomic_load_n(lock, __ATOMIC_RELAXED))
+            wait_a_little(&turns, length);
 }
 
 static inline void spin_lock(uint32_t *lock)
 {
-    for (unsigned turns = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);)
-        while (__atomic_load_n(lock, __ATOMIC_RELAXED))
-            wait_a_little(&turns);
+    spin_lock_for(lock, WAIT_SHORT);
 }
 
 static inline void spin_unlock(uint32_t *lock)

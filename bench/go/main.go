@@ -73,9 +73,9 @@ func sorting(scale int) {
 	}
 }
 
-// A map behind locks, as servers have them: sixteen parts, each with a lock of its own.
+// A map behind locks, as servers have them: 32 parts, each with a lock of its own, and keys in no order.
 func mutex(scale int) {
-	var parts [16]struct {
+	var parts [32]struct {
 		lock  sync.Mutex
 		table map[int]int
 	}
@@ -84,10 +84,12 @@ func mutex(scale int) {
 	}
 	for ; scale > 0; scale-- {
 		parallel(func(worker int) {
+			x := uint32(worker + 1)
 			for i := 0; i < 20000; i++ {
-				part := &parts[(i+worker*5)%len(parts)]
+				x = x*1664525 + 1013904223
+				part := &parts[x>>27]
 				part.lock.Lock()
-				part.table[i%1000]++
+				part.table[int(x>>8)%1000]++
 				part.lock.Unlock()
 			}
 		})
