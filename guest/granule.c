@@ -515,7 +515,7 @@ bool rf_word_accu(struct rf_step *step, uint64_t word, uint64_t *next)
     bool read_since = !(word & RF_WRITES_BIT);
     uint32_t y = RF_WORD_Y(word), w = read_since ? RF_WORD_X(word) : y;
     step->race = 0;
-    if ((word & RF_ODD_BIT) || RF_WORD_M(word) != 0xff || rf_moment_is_now(step->self, w) || rf_moment_is_now(step->self, y))
+    if ((word & RF_ODD_BIT) || RF_WORD_M(word) != 0xff || rf_moment_is_now(step->self, w))
         return false;
     step->race_mask = 0xff;
     if (step->flags & RF_A_WRITE) {
@@ -525,7 +525,7 @@ bool rf_word_accu(struct rf_step *step, uint64_t word, uint64_t *next)
         return true;
     }
     *next = RF_WORD(0xff, step->now, w);
-    if (read_since && !rf_step_mine(step, y))
+    if (read_since && (!rf_step_mine(step, y) || rf_moment_is_now(step->self, y)))
         return false;
     if (rf_step_races_with(step, w, true))
         rf_step_race(step, w, true);
