@@ -61,6 +61,15 @@ static __attribute__((noinline)) uint32_t number_of(struct rf_object *object)
     return object->lock_number;
 }
 
+void rf_lock_moved(uint32_t number, uintptr_t from, uintptr_t to)
+{
+    sets_enter();
+    rf_map_remove(&sets.locks, from); /* the next lock there gets a number of its own */
+    *rf_map_at(&sets.locks, to) = number;
+    sets.keys[number] = to;
+    rf_spin_unlock(&sets_lock);
+}
+
 uintptr_t rf_lock_address(uint32_t number)
 {
     bool mine = rf_busy_enter(rf_hot.self);

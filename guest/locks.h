@@ -46,6 +46,7 @@ struct rf_held_lock {
 unsigned rf_locks_of(uint32_t set, struct rf_held_lock *list, unsigned max);
 /* No two threads can hold both sets at once: a lock is in both, and not twice for reading. */
 bool rf_locks_exclude(uint32_t a, uint32_t b);
+void rf_lock_moved(uint32_t number, uintptr_t from, uintptr_t to);    /* and whatever was at the new place is forgotten */
 uintptr_t rf_lock_address(uint32_t number);
 void rf_locks_abandon(struct rf_self *self);    /* the thread ends, whatever it holds */
 void rf_locks_thread_end(struct rf_self *self); /* its memory; the caller is busy */

@@ -8,6 +8,7 @@
  */
 #include "guest/granule.h"
 #include "guest/intercept.h"
+#include "guest/locks.h"
 #include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
@@ -119,7 +120,7 @@ void rf_range_copy(uintptr_t from, uintptr_t to, size_t size, bool move, uintptr
 
 /* ---- synchronisation objects ---- */
 
-/* Its clocks and what else is known of it; a lock that somebody holds keeps its number, by which its holder knows it. */
+/* Its clocks and what else is known of it. A lock keeps its number, by which its holder knows it, and histories what protected them. */
 static void move_object(struct rf_self *self, uintptr_t from, uintptr_t to)
 {
     struct rf_object *object = rf_object_lock(self, from, RF_O_NONE, false);
@@ -150,7 +151,8 @@ static void move_object(struct rf_self *self, uintptr_t from, uintptr_t to)
     object->owner_note = saved.owner_note;
     object->key = saved.key; /* guest/tap.h: what waits under it is still to be received */
     object->own_key = saved.own_key;
-    object->lock_number = saved.owner || saved.reading ? saved.lock_number : 0;
+    if ((object->lock_number = saved.lock_number))
+        rf_lock_moved(saved.lock_number, from, to);
     rf_object_unlock(self, object);
 }
 
