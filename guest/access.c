@@ -14,6 +14,7 @@
 #include "guest/escape.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
+#include "guest/memory.h"
 #include "guest/nearby.h"
 #include "guest/objects.h"
 #include "guest/policy.h"
@@ -138,10 +139,15 @@ static struct rf_found race_of(const struct rf_step *step, uintptr_t addr, size_
 static bool was_told(struct rf_self *self, const struct rf_found *race)
 {
     uint64_t notes = (uint64_t)race->earlier << 32 | race->note;
-    struct rf_told *told = &self->told[(notes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
     uint32_t how = race->mask << 1 | race->writes;
     if (!rf_accu || rf_benign_any || race->flags & RF_A_ATOMIC)
         return false;
+    if (!self->told) {
+        rf_busy_begin(self); /* no handler of the program comes in between */
+        self->told = self->told ? self->told : rf_take(RF_TOLD * sizeof *self->told);
+        rf_busy_end(self);
+    }
+    struct rf_told *told = &self->told[(notes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
     bool same = told->notes == notes && told->how == how;
     *told = (struct rf_told){ notes, how };
     return same;

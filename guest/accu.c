@@ -44,6 +44,9 @@ struct rf_thread *rf_accu_published(struct rf_self *self)
 void rf_accu_thread_end(struct rf_self *self)
 {
     rf_clock_give(&self->published.clock);
+    if (self->told)
+        rf_give(self->told, RF_TOLD * sizeof *self->told);
+    self->told = NULL;
 }
 
 /* ---- locksets of moments ---- */
