@@ -171,10 +171,14 @@ for file in $files; do
     # shellcheck disable=SC2086
     "$redflag" cc --bitcode -g -O1 -pthread -I "$top" $flags -o "$name" "$source" 2>log || { [ -n "${ALL:-}" ] && continue; fail "$file: $(cat log)"; }
     "$redflag" static "$name.bc" >"$name.pairs"
-    timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || true
+    status=0
+    timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || status=$?
+    case $status in 2 | 124) fail "$name: caper ended with $status: $(cat log)" ;; esac
     "$redflag" caper --pairs "$name.pairs" --show | sed 's|[^ ]*/||g' | awk '{ print $1, $2; print $2, $1 }' | sort -u >dynamic
-    timeout 100 "$redflag" record -q -o trace.rft -- "./$name" >log 2>&1 </dev/null || true
-    "$redflag" analyze -d generic trace.rft >races 2>&1 || true
+    timeout 100 "$redflag" record -q -o trace.rft -- "./$name" >log 2>&1 </dev/null || true # with the program's status
+    status=0
+    "$redflag" analyze -d generic trace.rft >races 2>&1 || status=$?
+    [ "$status" -eq 66 ] || [ -n "${ALL:-}" ] || fail "$name: its recording ends with $status, not with races: $(tail -n 3 races)"
     awk '/^    first /{ first = $8 } /^    second /{ print first, $8 }' races |
         grep -xE "(${name//-/\\-}\\.c|order\\.h):[0-9]+ (${name//-/\\-}\\.c|order\\.h):[0-9]+" | sort -u >wanted || true
     missing=$(comm -13 dynamic wanted | head -n 3)
