@@ -71,6 +71,10 @@ _Static_assert(RF_OP_COUNT < 31, "a bit for each operation, and one for the mark
 /* Variables that have a name and no address get granules of their own from here on: no user address has these bits. */
 #define RF_NAMED_BASE (UINT64_C(1) << 60)
 
+/* Bytes of addresses that stay together when variables are shared out: neighbours are accessed one after the other, and their cells
+ * share pages. Smaller units make more and shorter ranges for each worker, larger ones an uneven division of small programs. */
+#define RF_UNIT 65536u
+
 /* Events from `begin` up to, not including, `end`. */
 struct rf_range {
     uint32_t begin, end;
@@ -84,6 +88,10 @@ struct rf_batch {
     /* The share of one worker: rising ranges of events; NULL for all of them. No group (invariant 3) is torn. */
     const struct rf_range *ranges;
     size_t range_count;
+    /* Rising indexes of events: of all that are no access, and of every access with another RF_UNIT of addresses, or no access,
+     * before it (there may be a few more). NULL: nobody has written them down. */
+    const uint32_t *seams;
+    size_t seam_count;
 };
 
 static inline uint64_t rf_event_number(const struct rf_batch *batch, const struct rf_event *event)

@@ -30,8 +30,8 @@ struct slot {
         size_t count, capacity;
     } * shares;       /* one a worker */
     unsigned readers; /* workers that have yet to analyse it */
-    uint32_t *marks;  /* scratch of share_out() */
-    size_t mark_capacity;
+    uint32_t *seams;  /* those of batch, where share_out() had to find them */
+    size_t seam_capacity;
 };
 
 struct crew {
@@ -98,21 +98,24 @@ static void add_range(struct share *share, uint32_t begin, uint32_t end)
     share->ranges[share->count++] = (struct rf_range){ begin, end };
 }
 
-/* Writes down where another unit of addresses begins, and each event that is not an access and the one behind it. There may be a
- * few marks too many. Without branches: addresses jump about, and a wrong guess takes longer than many events do. */
-static size_t mark_units(const struct rf_batch *batch, uint32_t *marks)
+/* Finds the seams that nobody has written down: in a text, and where barriers were resolved. Without branches: addresses jump about,
+ * and a wrong guess takes longer than many events do. */
+static void find_seams(struct slot *slot)
 {
+    struct rf_batch *batch = &slot->batch;
+    slot->seams = rf_reserve(slot->seams, &slot->seam_capacity, batch->count + 1, sizeof *slot->seams);
     size_t count = 0;
     uint64_t last = UINT64_MAX;
     for (size_t i = 0; i < batch->count; i++) {
         const struct rf_event *event = &batch->events[i];
         /* What is not an access has a number that no unit and no neighbour has. */
-        uint64_t unit = event->op > RF_WRITE ? ~(uint64_t)i << 32 : event->addr / RF_SHARD;
-        marks[count] = (uint32_t)i;
+        uint64_t unit = event->op > RF_WRITE ? ~(uint64_t)i << 32 : event->addr / RF_UNIT;
+        slot->seams[count] = (uint32_t)i;
         count += unit != last;
         last = unit;
     }
-    return count;
+    batch->seams = slot->seams;
+    batch->seam_count = count;
 }
 
 /* Accesses belong to the worker that has the variable, everything else to all. */
@@ -123,12 +126,12 @@ static void share_out(struct slot *slot, unsigned jobs)
         /* Never NULL, which would mean all. */
         slot->shares[w].ranges = rf_reserve(slot->shares[w].ranges, &slot->shares[w].capacity, 1, sizeof(struct rf_range));
     }
-    slot->marks = rf_reserve(slot->marks, &slot->mark_capacity, slot->batch.count + 1, sizeof *slot->marks);
-    size_t marks = mark_units(&slot->batch, slot->marks);
+    if (!slot->batch.seams)
+        find_seams(slot);
     uint32_t begin = 0; /* from here on all events are the owner's */
     unsigned owner = 0;
-    for (size_t m = 0; m < marks; m++) {
-        uint32_t i = slot->marks[m];
+    for (size_t s = 0; s < slot->batch.seam_count; s++) {
+        uint32_t i = slot->batch.seams[s];
         const struct rf_event *event = &slot->batch.events[i];
         bool access = event->op <= RF_WRITE;
         unsigned next = rf_shard_of(event->addr, jobs);
@@ -234,8 +237,10 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
     pthread_mutex_init(&crew.lock, NULL);
     pthread_cond_init(&crew.changed, NULL);
     crew.slots = rf_resize(NULL, crew.slot_count * sizeof *crew.slots);
-    for (unsigned i = 0; i < crew.slot_count; i++)
+    for (unsigned i = 0; i < crew.slot_count; i++) {
         crew.slots[i] = (struct slot){ .chunk = rf_chunk_new(), .shares = rf_zeroed(jobs, sizeof(struct share)) };
+        rf_chunk_mark_seams(crew.slots[i].chunk);
+    }
     pthread_t *threads = rf_resize(NULL, jobs * sizeof *threads);
     struct worker *workers = rf_resize(NULL, jobs * sizeof *workers);
     for (unsigned w = 0; w < jobs; w++) {
@@ -252,7 +257,7 @@ static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
         for (unsigned w = 0; w < jobs; w++)
             free(crew.slots[i].shares[w].ranges);
         free(crew.slots[i].shares);
-        free(crew.slots[i].marks);
+        free(crew.slots[i].seams);
         rf_chunk_free(crew.slots[i].chunk);
     }
     free(crew.slots);

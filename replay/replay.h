@@ -107,13 +107,9 @@ static inline struct rf_cursor rf_cursor_at(const struct rf_batch *batch, size_t
     return cursor;
 }
 
-/* Bytes that stay together: neighbours are accessed one after the other, and their cells share pages. Smaller units make more and
- * shorter ranges for each worker, larger ones an uneven division of small programs. */
-#define RF_SHARD 65536u
-
 static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
 {
-    return (uint32_t)((((addr / RF_SHARD) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
+    return (uint32_t)((((addr / RF_UNIT) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
 }
 
 #endif

@@ -244,12 +244,22 @@ bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, str
     if (chunk->flaw)
         return false;
     chunk->events = rf_reserve(chunk->events, &chunk->capacity, chunk->header.events, sizeof *chunk->events);
-    uint32_t ops = 0;
-    chunk->flaw = rf_rft_decode(&chunk->header, chunk->raw, chunk->limits, chunk->events, &ops, &chunk->threads,
-                                &chunk->threads_capacity);
+    if (chunk->marks_seams)
+        chunk->seams = rf_reserve(chunk->seams, &chunk->seams_capacity, chunk->header.events, sizeof *chunk->seams);
+    struct rf_rft_decoded decoded = { .events = chunk->events,
+                                      .seams = chunk->seams,
+                                      .threads = chunk->threads,
+                                      .threads_capacity = chunk->threads_capacity };
+    chunk->flaw = rf_rft_decode(&chunk->header, chunk->raw, chunk->limits, &decoded);
+    chunk->threads = decoded.threads;
+    chunk->threads_capacity = decoded.threads_capacity;
     if (chunk->flaw)
         return false;
-    *batch =
-        (struct rf_batch){ .events = chunk->events, .count = chunk->header.events, .base = chunk->header.first, .ops = ops };
+    *batch = (struct rf_batch){ .events = chunk->events,
+                                .count = chunk->header.events,
+                                .base = chunk->header.first,
+                                .ops = decoded.ops,
+                                .seams = decoded.seams,
+                                .seam_count = decoded.seam_count };
     return true;
 }

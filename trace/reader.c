@@ -174,6 +174,11 @@ struct rf_chunk *rf_chunk_new(void)
     return chunk;
 }
 
+void rf_chunk_mark_seams(struct rf_chunk *chunk)
+{
+    chunk->marks_seams = true;
+}
+
 void rf_chunk_free(struct rf_chunk *chunk)
 {
     if (!chunk)
@@ -183,6 +188,7 @@ void rf_chunk_free(struct rf_chunk *chunk)
     free(chunk->packed);
     free(chunk->raw);
     free(chunk->threads);
+    free(chunk->seams);
     ZSTD_freeDCtx(chunk->unpacker);
     free(chunk);
 }

@@ -42,6 +42,9 @@ struct rf_chunk {
     struct rf_rft_limits limits;
     struct rf_rft_thread *threads;
     size_t threads_capacity;
+    bool marks_seams;
+    uint32_t *seams;
+    size_t seams_capacity;
     ZSTD_DCtx *unpacker;
     uint64_t offset;  /* where in the file it begins */
     uint64_t before;  /* events before it */

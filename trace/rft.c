@@ -232,8 +232,7 @@ struct roll {
 };
 
 /* A control: changes the thread or the number of the next event. */
-static const char *decode_control(struct cursor *cursor, unsigned what, struct roll *roll, struct rf_rft_thread **threads,
-                                  size_t *capacity)
+static const char *decode_control(struct cursor *cursor, unsigned what, struct roll *roll, struct rf_rft_decoded *decoded)
 {
     uint64_t value;
     if (!rf_rft_get_varint(&cursor->misc, cursor->misc_end, &value))
@@ -249,7 +248,8 @@ static const char *decode_control(struct cursor *cursor, unsigned what, struct r
     if (what == RFT_NEW_THREAD) {
         if (value >= cursor->limits.threads)
             return "unknown thread";
-        roll->threads = *threads = rf_reserve(*threads, capacity, roll->count + 1, sizeof **threads);
+        roll->threads = decoded->threads =
+            rf_reserve(decoded->threads, &decoded->threads_capacity, roll->count + 1, sizeof *roll->threads);
         roll->current = roll->count++;
         cursor->now = (struct rf_rft_thread){ .thread = (uint32_t)value };
     } else {
@@ -299,9 +299,17 @@ struct columns {
     uint32_t largest_site;
 };
 
+/* Once at most for each event, in their order. */
+static void mark_seam(struct rf_rft_decoded *decoded, const struct rf_event *event)
+{
+    uint32_t index = (uint32_t)(event - decoded->events);
+    if (!decoded->seam_count || decoded->seams[decoded->seam_count - 1] != index)
+        decoded->seams[decoded->seam_count++] = index;
+}
+
 /* Decodes accesses until another tag, or the end of the tags or of the room. False if a column is too short. */
 static bool decode_accesses(struct cursor *cursor, struct columns *columns, const struct meaning *meanings,
-                            struct rf_event **out, const struct rf_event *end)
+                            struct rf_rft_decoded *decoded, struct rf_event **out, const struct rf_event *end)
 {
     /* Copies, so that the loop keeps them in registers: a store of an event could change what a pointer leads to. */
     const unsigned char *tags = cursor->tags, *addrs = columns->addrs, *sites = columns->sites;
@@ -310,7 +318,10 @@ static bool decode_accesses(struct cursor *cursor, struct columns *columns, cons
     uint32_t site = cursor->now.site, number = (uint32_t)cursor->number, thread = cursor->now.thread;
     unsigned crossing = columns->crossing, any = columns->any_tag, all = columns->all_tags;
     uint32_t largest = columns->largest_site;
+    uint64_t near = decoded->seams ? RF_UNIT - 1 : UINT64_MAX; /* bits in which neighbours may differ */
     bool more = true;
+    if (decoded->seams)
+        mark_seam(decoded, to); /* what was before it may be anything */
     while (more && addrs <= columns->addrs_end && sites <= columns->sites_end) {
         size_t room = (size_t)(end - to), left = (size_t)(cursor->tags_end - tags);
         const unsigned char *stop = tags + (left < UNCHECKED ? left : UNCHECKED);
@@ -320,7 +331,10 @@ static bool decode_accesses(struct cursor *cursor, struct columns *columns, cons
         while (tags < stop && *tags < RFT_OTHER) {
             unsigned tag = *tags++;
             const struct meaning *meaning = &meanings[tag];
+            uint64_t before = addr;
             addr += rft_unzigzag(load64(addrs) & meaning->addr_mask) * meaning->unit + meaning->plus_addr;
+            if (__builtin_expect((addr ^ before) > near, 0))
+                mark_seam(decoded, to);
             site += rft_unzigzag32(load32(sites) & meaning->site_mask) + meaning->plus_site;
             addrs += meaning->addr_bytes;
             sites += meaning->site_bytes;
@@ -352,7 +366,7 @@ static bool decode_accesses(struct cursor *cursor, struct columns *columns, cons
 }
 
 const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned char *raw, struct rf_rft_limits limits,
-                          struct rf_event *events, uint32_t *ops, struct rf_rft_thread **threads, size_t *threads_capacity)
+                          struct rf_rft_decoded *decoded)
 {
     if (header->raw < RFT_COLUMNS)
         return "a chunk of events is too short";
@@ -366,29 +380,32 @@ const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned cha
     columns.addrs_end = columns.sites = columns.addrs + addr_bytes;
     columns.sites_end = cursor.misc = columns.sites + site_bytes;
     cursor.misc_end = raw + header->raw;
-    struct roll roll = { .threads = *threads };
+    struct roll roll = { .threads = decoded->threads };
     struct meaning meanings[RFT_OTHER];
     explain_tags(meanings);
 
-    struct rf_event *out = events, *end = events + header->events;
+    struct rf_event *out = decoded->events, *end = out + header->events;
+    decoded->seam_count = 0;
     while (cursor.tags < cursor.tags_end) {
         const char *flaw;
         unsigned tag = *cursor.tags;
         if (tag >= RFT_OTHER + RFT_STEP) {
             cursor.tags++;
-            flaw = decode_control(&cursor, tag - RFT_OTHER, &roll, threads, threads_capacity);
+            flaw = decode_control(&cursor, tag - RFT_OTHER, &roll, decoded);
         } else if (!roll.count) {
             flaw = "an event has no thread";
         } else if (out == end) {
             flaw = "more events than the header says";
         } else if (tag < RFT_OTHER) {
-            flaw = decode_accesses(&cursor, &columns, meanings, &out, end) ? NULL : "a column is too short";
+            flaw = decode_accesses(&cursor, &columns, meanings, decoded, &out, end) ? NULL : "a column is too short";
         } else {
             size_t count = 0;
             cursor.tags++;
             cursor.number++;
             flaw = decode_group(&cursor, tag - RFT_OTHER, out, (size_t)(end - out), &count);
-            out += count;
+            for (; count; count--, out++)
+                if (decoded->seams)
+                    mark_seam(decoded, out);
         }
         if (flaw)
             return flaw;
@@ -403,6 +420,6 @@ const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned cha
         return "unknown site";
     if (cursor.number != header->first + header->span)
         return "event numbers do not match the header";
-    *ops = cursor.ops | (columns.any_tag & 1) << RF_WRITE | (columns.all_tags & 1 ? 0 : 1u << RF_READ);
+    decoded->ops = cursor.ops | (columns.any_tag & 1) << RF_WRITE | (columns.all_tags & 1 ? 0 : 1u << RF_READ);
     return NULL;
 }

@@ -64,9 +64,18 @@ struct rf_rft_limits {
     uint32_t threads, sites; /* how many are declared */
 };
 
-/* Decodes header->events events. raw has RF_RFT_SLACK readable bytes behind it; *threads is room for the decoder, which
- * grows. NULL, or what is wrong. */
+/* Where decoded events go, and what is said of them. */
+struct rf_rft_decoded {
+    struct rf_event *events; /* room for header->events */
+    uint32_t ops;            /* as in struct rf_batch, and so are the seams: */
+    uint32_t *seams;         /* room for as many as events, or NULL: they are not wanted */
+    size_t seam_count;
+    struct rf_rft_thread *threads; /* room for the decoder, which grows; freed by the caller */
+    size_t threads_capacity;
+};
+
+/* Decodes header->events events. raw has RF_RFT_SLACK readable bytes behind it. NULL, or what is wrong. */
 const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned char *raw, struct rf_rft_limits limits,
-                          struct rf_event *events, uint32_t *ops, struct rf_rft_thread **threads, size_t *threads_capacity);
+                          struct rf_rft_decoded *decoded);
 
 #endif

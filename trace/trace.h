@@ -41,6 +41,8 @@ enum rf_trace_status rf_reader_next(struct rf_reader *reader, struct rf_batch *b
 
 /* The two halves, for several threads. A chunk may be reused for the next fetch. */
 struct rf_chunk *rf_chunk_new(void);
+/* From now on decoding writes down the seams of a batch, where it can: an .rft trace's. */
+void rf_chunk_mark_seams(struct rf_chunk *chunk);
 void rf_chunk_free(struct rf_chunk *chunk);
 enum rf_trace_status rf_reader_fetch(struct rf_reader *reader, struct rf_chunk *chunk);
 /* Never touches the reader's mutable state. false: the chunk is damaged, *batch holds what is good before it. */

@@ -61,11 +61,26 @@ static inline void assert_same_events(const struct trace *a, const struct trace 
     }
 }
 
+/* As struct rf_batch says. */
+static inline void assert_seams(const struct rf_batch *batch)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct rf_event *event = &batch->events[i];
+        bool seam = !i || event->op > RF_WRITE || event[-1].op > RF_WRITE || event->addr / RF_UNIT != event[-1].addr / RF_UNIT;
+        bool marked = found < batch->seam_count && batch->seams[found] == i;
+        assert_true(marked || !seam);
+        found += marked;
+    }
+    assert_int_equal(found, batch->seam_count);
+}
+
 /* Reads to the end, by the reader's own batches if resolved, else event for event as in the file. */
 static inline void read_trace(struct rf_reader *reader, struct trace *trace, bool resolved)
 {
     struct rf_chunk *chunk = rf_chunk_new();
     struct rf_batch batch;
+    rf_chunk_mark_seams(chunk);
     for (;;) {
         trace->status = resolved ? rf_reader_next(reader, &batch) : rf_reader_fetch(reader, chunk);
         if (trace->status != RF_TRACE_MORE)
@@ -74,6 +89,8 @@ static inline void read_trace(struct rf_reader *reader, struct trace *trace, boo
             trace->status = rf_reader_damaged(reader, chunk);
             break;
         }
+        if (batch.seams)
+            assert_seams(&batch);
         for (size_t i = 0; i < batch.count; i++)
             trace_add(trace, rf_event_number(&batch, &batch.events[i]), &batch.events[i]);
     }
