@@ -73,7 +73,7 @@ _Static_assert(RF_OP_COUNT < 31, "a bit for each operation, and one for the mark
 
 /* Bytes of addresses that stay together when variables are shared out: neighbours are accessed one after the other, and their cells
  * share pages. Smaller units make more and shorter ranges for each worker, larger ones an uneven division of small programs. */
-#define RF_UNIT 65536u
+#define RF_SHARD 65536u
 
 /* Events from `begin` up to, not including, `end`. */
 struct rf_range {
@@ -88,7 +88,7 @@ struct rf_batch {
     /* The share of one worker: rising ranges of events; NULL for all of them. No group (invariant 3) is torn. */
     const struct rf_range *ranges;
     size_t range_count;
-    /* Rising indexes of events: of all that are no access, and of every access with another RF_UNIT of addresses, or no access,
+    /* Rising indexes of events: of all that are no access, and of every access with another RF_SHARD of addresses, or no access,
      * before it (there may be a few more). NULL: nobody has written them down. */
     const uint32_t *seams;
     size_t seam_count;

@@ -109,7 +109,7 @@ static void find_seams(struct slot *slot)
     for (size_t i = 0; i < batch->count; i++) {
         const struct rf_event *event = &batch->events[i];
         /* What is not an access has a number that no unit and no neighbour has. */
-        uint64_t unit = event->op > RF_WRITE ? ~(uint64_t)i << 32 : event->addr / RF_UNIT;
+        uint64_t unit = event->op > RF_WRITE ? ~(uint64_t)i << 32 : event->addr / RF_SHARD;
         slot->seams[count] = (uint32_t)i;
         count += unit != last;
         last = unit;

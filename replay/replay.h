@@ -109,7 +109,7 @@ static inline struct rf_cursor rf_cursor_at(const struct rf_batch *batch, size_t
 
 static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
 {
-    return (uint32_t)((((addr / RF_UNIT) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
+    return (uint32_t)((((addr / RF_SHARD) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
 }
 
 #endif

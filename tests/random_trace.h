@@ -362,7 +362,7 @@ static inline bool maker_waits(const struct maker *m, uint32_t thread)
 /* A range of memory: one whole granule, or any 1 to `most` bytes. */
 static inline uint64_t maker_range(struct maker *m, bool partial, uint32_t most, uint32_t *size)
 {
-    /* Each line lies in another unit of what workers share out (RF_UNIT). */
+    /* Each line lies in another unit of what workers share out (RF_SHARD). */
     uint64_t line = 0x1000 + (65536 + 64) * random_below(&m->random, m->shape->lines_of_memory);
     *size = RF_GRANULE;
     if (!partial)

@@ -318,7 +318,7 @@ static bool decode_accesses(struct cursor *cursor, struct columns *columns, cons
     uint32_t site = cursor->now.site, number = (uint32_t)cursor->number, thread = cursor->now.thread;
     unsigned crossing = columns->crossing, any = columns->any_tag, all = columns->all_tags;
     uint32_t largest = columns->largest_site;
-    uint64_t near = decoded->seams ? RF_UNIT - 1 : UINT64_MAX; /* bits in which neighbours may differ */
+    uint64_t near = decoded->seams ? RF_SHARD - 1 : UINT64_MAX; /* bits in which neighbours may differ */
     bool more = true;
     if (decoded->seams)
         mark_seam(decoded, to); /* what was before it may be anything */

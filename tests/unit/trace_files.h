@@ -67,7 +67,7 @@ static inline void assert_seams(const struct rf_batch *batch)
     size_t found = 0;
     for (size_t i = 0; i < batch->count; i++) {
         const struct rf_event *event = &batch->events[i];
-        bool seam = !i || event->op > RF_WRITE || event[-1].op > RF_WRITE || event->addr / RF_UNIT != event[-1].addr / RF_UNIT;
+        bool seam = !i || event->op > RF_WRITE || event[-1].op > RF_WRITE || event->addr / RF_SHARD != event[-1].addr / RF_SHARD;
         bool marked = found < batch->seam_count && batch->seams[found] == i;
         assert_true(marked || !seam);
         found += marked;
