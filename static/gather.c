@@ -39,9 +39,8 @@ static void grow_table(void)
     free(old);
 }
 
-static rf_object new_object(struct rf_program_ir *program, enum rf_object_kind kind)
+static rf_object kept_as(struct rf_program_ir *program, rf_object object, enum rf_object_kind kind)
 {
-    rf_object object = rf_points_object(program->points);
     program->kinds = rf_reserve(program->kinds, &program->kind_capacity, object + 1, sizeof *program->kinds);
     program->kinds[object] = kind;
     program->function_of_object = rf_reserve(program->function_of_object, &program->function_of_object_capacity, object + 1,
@@ -50,21 +49,19 @@ static rf_object new_object(struct rf_program_ir *program, enum rf_object_kind k
     return object;
 }
 
-/* Memory: a pointer may be to its beginning, or to its inside. */
+static rf_object new_object(struct rf_program_ir *program, enum rf_object_kind kind)
+{
+    return kept_as(program, rf_points_object(program->points), kind);
+}
+
 static rf_object new_memory(struct rf_program_ir *program, enum rf_object_kind kind)
 {
-    rf_object object = new_object(program, kind), twin = rf_points_twin(program->points, object);
-    program->kinds = rf_reserve(program->kinds, &program->kind_capacity, twin + 1, sizeof *program->kinds);
-    program->kinds[twin] = kind;
-    program->function_of_object = rf_reserve(program->function_of_object, &program->function_of_object_capacity, twin + 1,
-                                             sizeof *program->function_of_object);
-    program->function_of_object[twin] = UINT32_MAX;
-    return object;
+    return kept_as(program, rf_points_memory(program->points), kind);
 }
 
 static rf_node outside(const struct rf_program_ir *program)
 {
-    return rf_points_content(program->points, program->outside);
+    return rf_points_held(program->points, program->outside);
 }
 
 static rf_node node_of(struct rf_program_ir *program, LLVMValueRef value);
@@ -103,9 +100,8 @@ static LLVMOpcode opcode_of(LLVMValueRef value)
 }
 
 /* May what an instruction or an expression of constants computes lie elsewhere in the object that an operand of it points to? */
-static bool is_moved(const struct rf_program_ir *program, LLVMValueRef value)
+static bool is_moved(LLVMValueRef value)
 {
-    uint64_t offset = 0;
     switch (opcode_of(value)) {
     case LLVMBitCast:
     case LLVMAddrSpaceCast:
@@ -120,11 +116,34 @@ static bool is_moved(const struct rf_program_ir *program, LLVMValueRef value)
     case LLVMInsertElement:
     case LLVMShuffleVector:
         return false;
-    case LLVMGetElementPtr:
-        return !constant_offset(LLVMGetModuleDataLayout(program->module), value, &offset) || offset != 0;
     default:
         return true;
     }
+}
+
+/* Does it lead to a part of what is pointed to? Steps from one element of an array to the next would, in a loop, make places without
+ * end; a byte's distance that is one of words is that of a base class. */
+static bool is_part(LLVMValueRef address, uint64_t distance)
+{
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+    if (LLVMIsNull(LLVMGetOperand(address, 1)))
+        return true;
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 8 && distance % 8 == 0;
+}
+
+/* What comes out of casts, arithmetic and their like is what went in, there or elsewhere in the same objects. */
+static void pass_through(struct rf_program_ir *program, LLVMValueRef value, rf_node node)
+{
+    uint64_t distance = 0;
+    if (opcode_of(value) == LLVMGetElementPtr &&
+        constant_offset(LLVMGetModuleDataLayout(program->module), value, &distance) && distance < RF_ANYWHERE &&
+        is_part(value, distance)) {
+        rf_points_move(program->points, node, node_of(program, LLVMGetOperand(value, 0)), (uint32_t)distance);
+        return;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        (is_moved(value) ? rf_points_shift : rf_points_copy)(program->points, node,
+                                                             node_of(program, LLVMGetOperand(value, (unsigned)i)));
 }
 
 /* Is what it computes no address, whatever it is computed from? The distance of two pointers is none: added to one of them it gives the
@@ -146,6 +165,26 @@ static bool is_number(LLVMValueRef instruction)
     }
 }
 
+/* What a variable holds from the beginning, each part at its place. */
+static void hold(struct rf_program_ir *program, rf_object variable, uint64_t distance, LLVMValueRef value)
+{
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(program->module);
+    LLVMTypeRef type = LLVMTypeOf(value);
+    if (LLVMIsNull(value) || LLVMIsAConstantInt(value))
+        return;
+    if (!LLVMIsAConstantStruct(value) && !LLVMIsAConstantArray(value)) {
+        uint32_t near = distance < RF_ANYWHERE ? (uint32_t)distance : RF_ANYWHERE;
+        rf_points_copy(program->points, rf_points_kept(program->points, rf_points_place(program->points, variable, near)),
+                       node_of(program, value));
+        return;
+    }
+    for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(value); i++)
+        hold(program, variable,
+             distance + (LLVMIsAConstantStruct(value) ? LLVMOffsetOfElement(layout, type, i)
+                                                      : i * LLVMABISizeOfType(layout, LLVMGetElementType(type))),
+             LLVMGetOperand(value, i));
+}
+
 /* A constant is known when it is first met. */
 static void define_constant(struct rf_program_ir *program, LLVMValueRef value, rf_node node)
 {
@@ -155,7 +194,7 @@ static void define_constant(struct rf_program_ir *program, LLVMValueRef value, r
         rf_points_add(program->points, node, object);
         LLVMValueRef first = LLVMGetInitializer(value);
         if (first)
-            rf_points_copy(program->points, rf_points_content(program->points, object), node_of(program, first));
+            hold(program, object, 0, first);
         if (LLVMIsDeclaration(value)) /* a variable of a library */
             rf_points_copy(program->points, outside(program), node);
         return;
@@ -174,11 +213,12 @@ static void define_constant(struct rf_program_ir *program, LLVMValueRef value, r
         rf_points_copy(program->points, node, outside(program));
         return;
     }
-    /* Casts, and aggregates of constants, hold what their parts are; all else may be some distance away. */
-    bool moves = LLVMIsAConstantExpr(value) && is_moved(program, value);
-    for (int i = 0; i < LLVMGetNumOperands(value); i++)
-        (moves ? rf_points_shift : rf_points_copy)(program->points, node,
-                                                   node_of(program, LLVMGetOperand(value, (unsigned)i)));
+    if (LLVMIsAConstantExpr(value)) {
+        pass_through(program, value, node);
+        return;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++) /* an aggregate holds what its parts are */
+        rf_points_copy(program->points, node, node_of(program, LLVMGetOperand(value, (unsigned)i)));
 }
 
 static rf_node node_of(struct rf_program_ir *program, LLVMValueRef value)
@@ -339,11 +379,45 @@ static void give_away(struct rf_program_ir *program, rf_node node)
     rf_points_copy(program->points, outside(program), node);
 }
 
-static void copy_memory(struct rf_program_ir *program, rf_node to, rf_node from)
+#define MOST_WORDS 64u /* that are told apart when they are copied, or loaded and stored as one value */
+
+static rf_node moved(struct rf_program_ir *program, rf_node pointer, uint32_t distance)
 {
-    rf_node between = rf_points_node(program->points);
-    rf_points_load(program->points, between, from);
-    rf_points_store(program->points, to, between);
+    if (!distance)
+        return pointer;
+    rf_node node = rf_points_node(program->points);
+    rf_points_move(program->points, node, pointer, distance);
+    return node;
+}
+
+static rf_node shifted(struct rf_program_ir *program, rf_node pointer)
+{
+    rf_node node = rf_points_node(program->points);
+    rf_points_shift(program->points, node, pointer);
+    return node;
+}
+
+/* size: NULL if it is not known. */
+static void copy_memory(struct rf_program_ir *program, rf_node to, rf_node from, LLVMValueRef size)
+{
+    bool known = size && LLVMIsAConstantInt(size) && LLVMConstIntGetZExtValue(size) <= 8 * MOST_WORDS;
+    uint64_t end = known ? LLVMConstIntGetZExtValue(size) : 1;
+    for (uint32_t at = 0; at < end; at += 8) {
+        rf_node between = rf_points_node(program->points);
+        rf_points_load(program->points, between, known ? moved(program, from, at) : shifted(program, from));
+        rf_points_store(program->points, known ? moved(program, to, at) : shifted(program, to), between);
+    }
+}
+
+/* A value that is loaded or stored may be several words. */
+static void load_or_store(struct rf_program_ir *program, bool load, LLVMTypeRef type, rf_node value, rf_node pointer)
+{
+    uint64_t size = LLVMStoreSizeOfType(LLVMGetModuleDataLayout(program->module), type);
+    bool few = size <= 8 * MOST_WORDS;
+    for (uint32_t at = 0; at < (few ? size : 1); at += 8) {
+        rf_node there = few ? moved(program, pointer, at) : shifted(program, pointer);
+        load ? rf_points_load(program->points, value, there) : rf_points_store(program->points, there, value);
+    }
 }
 
 static const struct known {
@@ -410,7 +484,7 @@ static void reach(struct rf_program_ir *program, uint32_t call, uint32_t functio
         if (program->functions[function].wrapped >> i &
             1) { /* it may be returned, or be what the new memory has its content from */
             rf_points_copy(program->points, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, i)));
-            copy_memory(program, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, i)));
+            copy_memory(program, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, i)), NULL);
         }
 }
 
@@ -431,11 +505,11 @@ static void heard_callee(void *context, rf_object object)
 {
     struct pending *pending = context;
     struct rf_program_ir *program = pending->program;
-    if (program->kinds[object] == RF_O_OUTSIDE && !pending->thread && !pending->back) {
+    if (rf_program_kind(program, object) == RF_O_OUTSIDE && !pending->thread && !pending->back) {
         LLVMValueRef instruction = program->calls[pending->call].instruction;
         call_outside(program, program->calls[pending->call].caller, instruction, LLVMGetNumArgOperands(instruction));
     }
-    if (program->kinds[object] != RF_O_FUNCTION)
+    if (rf_program_kind(program, object) != RF_O_FUNCTION)
         return;
     uint32_t function = program->function_of_object[object];
     if (!program->functions[function].has_body) { /* static/libc.def knows what it does */
@@ -496,11 +570,11 @@ static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValue
                         node_of(program, LLVMGetOperand(instruction, (unsigned)(known->returns[0] - '0'))));
     if (strstr(known->name, "realloc")) {
         rf_points_copy(program->points, result, node_of(program, LLVMGetOperand(instruction, 0)));
-        copy_memory(program, result, node_of(program, LLVMGetOperand(instruction, 0)));
+        copy_memory(program, result, node_of(program, LLVMGetOperand(instruction, 0)), NULL);
     }
     if (strcmp(known->name, "memcpy") == 0 || strcmp(known->name, "memmove") == 0 || strcmp(known->name, "mempcpy") == 0)
         copy_memory(program, node_of(program, LLVMGetOperand(instruction, 0)),
-                    node_of(program, LLVMGetOperand(instruction, 1)));
+                    node_of(program, LLVMGetOperand(instruction, 1)), LLVMGetOperand(instruction, 2));
 }
 
 static void make_thread(struct rf_program_ir *program, uint32_t caller, LLVMValueRef instruction, unsigned function,
@@ -522,7 +596,7 @@ static bool intrinsic(struct rf_program_ir *program, uint32_t caller, LLVMValueR
     rf_node result = node_of(program, instruction);
     if (starts(name, "llvm.memcpy") || starts(name, "llvm.memmove")) {
         LLVMValueRef to = LLVMGetOperand(instruction, 0), from = LLVMGetOperand(instruction, 1);
-        copy_memory(program, node_of(program, to), node_of(program, from));
+        copy_memory(program, node_of(program, to), node_of(program, from), LLVMGetOperand(instruction, 2));
         add_access(program, caller, instruction, to, NULL, false, true, false);
         add_access(program, caller, instruction, from, NULL, true, false, false);
     } else if (starts(name, "llvm.memset")) {
@@ -530,12 +604,12 @@ static bool intrinsic(struct rf_program_ir *program, uint32_t caller, LLVMValueR
     } else if (strcmp(name, "llvm.va_start") == 0) {
         rf_object list = new_object(program, RF_O_VARARGS);
         rf_node pointer = rf_points_node(program->points);
-        rf_points_copy(program->points, rf_points_content(program->points, list), program->functions[caller].varargs);
+        rf_points_copy(program->points, rf_points_kept(program->points, list), program->functions[caller].varargs);
         rf_points_add(program->points, pointer, list);
-        rf_points_store(program->points, node_of(program, LLVMGetOperand(instruction, 0)), pointer);
+        rf_points_store(program->points, shifted(program, node_of(program, LLVMGetOperand(instruction, 0))), pointer);
     } else if (strcmp(name, "llvm.va_copy") == 0) {
         copy_memory(program, node_of(program, LLVMGetOperand(instruction, 0)),
-                    node_of(program, LLVMGetOperand(instruction, 1)));
+                    node_of(program, LLVMGetOperand(instruction, 1)), NULL);
     } else if (may_point(LLVMTypeOf(instruction))) {
         /* Arithmetic, launder.invariant.group and their like: what comes out went in. */
         for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction); i++)
@@ -618,15 +692,17 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
     case LLVMLoad:
         atomic = LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
         if (may_point(LLVMTypeOf(instruction)))
-            rf_points_load(points, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, 0)));
+            load_or_store(program, true, LLVMTypeOf(instruction), node_of(program, instruction),
+                          node_of(program, LLVMGetOperand(instruction, 0)));
         add_access(program, function, instruction, LLVMGetOperand(instruction, 0), LLVMTypeOf(instruction), true, false,
                    atomic);
         return;
     case LLVMStore:
         atomic = LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
         if (may_point(LLVMTypeOf(LLVMGetOperand(instruction, 0))))
-            rf_points_store(points, node_of(program, LLVMGetOperand(instruction, 1)),
-                            node_of(program, LLVMGetOperand(instruction, 0)));
+            load_or_store(program, false, LLVMTypeOf(LLVMGetOperand(instruction, 0)),
+                          node_of(program, LLVMGetOperand(instruction, 0)),
+                          node_of(program, LLVMGetOperand(instruction, 1)));
         add_access(program, function, instruction, LLVMGetOperand(instruction, 1),
                    LLVMTypeOf(LLVMGetOperand(instruction, 0)), false, true, atomic);
         return;
@@ -634,8 +710,9 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
     case LLVMAtomicCmpXchg: {
         unsigned stored = LLVMGetInstructionOpcode(instruction) == LLVMAtomicRMW ? 1 : 2;
         rf_node pointer = node_of(program, LLVMGetOperand(instruction, 0));
-        rf_points_load(points, node_of(program, instruction), pointer);
-        rf_points_store(points, pointer, node_of(program, LLVMGetOperand(instruction, stored)));
+        LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(instruction, stored));
+        load_or_store(program, true, type, node_of(program, instruction), pointer);
+        load_or_store(program, false, type, node_of(program, LLVMGetOperand(instruction, stored)), pointer);
         if (stored == 1 && LLVMGetAtomicRMWBinOp(instruction) != LLVMAtomicRMWBinOpXchg) { /* what was there, moved */
             result = rf_points_node(points);
             rf_points_shift(points, result, node_of(program, instruction));
@@ -656,7 +733,7 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
         return;
     case LLVMVAArg:
         result = rf_points_node(points);
-        rf_points_load(points, result, node_of(program, LLVMGetOperand(instruction, 0)));
+        rf_points_load(points, result, shifted(program, node_of(program, LLVMGetOperand(instruction, 0))));
         rf_points_load(points, node_of(program, instruction), result);
         return;
     case LLVMLandingPad:
@@ -679,18 +756,16 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
     case LLVMFence:
         return;
     default: /* casts, arithmetic, select, aggregates, vectors: what comes out went in */
-        if (!may_point(LLVMTypeOf(instruction)) || is_number(instruction))
-            return;
-        for (int i = 0; i < LLVMGetNumOperands(instruction); i++)
-            (is_moved(program, instruction) ? rf_points_shift : rf_points_copy)(
-                points, node_of(program, instruction), node_of(program, LLVMGetOperand(instruction, (unsigned)i)));
+        if (may_point(LLVMTypeOf(instruction)) && !is_number(instruction))
+            pass_through(program, instruction, node_of(program, instruction));
     }
 }
 
 static void heard_outside(void *context, rf_object object)
 {
     struct rf_program_ir *program = context;
-    if (program->kinds[object] == RF_O_FUNCTION && program->functions[program->function_of_object[object]].has_body)
+    if (rf_program_kind(program, object) == RF_O_FUNCTION &&
+        program->functions[program->function_of_object[object]].has_body)
         call_from_outside(program, program->function_of_object[object]);
 }
 
@@ -744,7 +819,8 @@ void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t
     /* The system gives main() its arguments: lists of strings, which nobody else knows of. */
     LLVMValueRef first = LLVMGetNamedFunction(program->module, "main");
     rf_object arguments = new_memory(program, RF_O_GLOBAL);
-    rf_points_add(program->points, rf_points_content(program->points, arguments), arguments);
+    rf_points_add(program->points, rf_points_kept(program->points, rf_points_anywhere(program->points, arguments)),
+                  rf_points_anywhere(program->points, arguments));
     for (unsigned i = 0; first && i < LLVMCountParams(first); i++)
         rf_points_add(program->points, node_of(program, LLVMGetParam(first, i)), arguments);
     rf_points_solve(program->points, progress);

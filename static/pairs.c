@@ -13,8 +13,8 @@ static void find_shared(const struct rf_program_ir *program, struct rf_set *shar
     size_t count = 0, capacity = 0;
     uint32_t objects = rf_points_objects(program->points);
     for (rf_object object = 1; object < objects; object++)
-        if ((program->kinds[object] == RF_O_GLOBAL || program->kinds[object] == RF_O_OUTSIDE) &&
-            rf_points_whole(program->points, object) == object)
+        if (rf_points_whole(program->points, object) == object &&
+            (program->kinds[object] == RF_O_GLOBAL || program->kinds[object] == RF_O_OUTSIDE))
             if (rf_set_add(shared, object)) {
                 work = rf_reserve(work, &capacity, count + 1, sizeof *work);
                 work[count++] = object;
@@ -27,7 +27,9 @@ static void find_shared(const struct rf_program_ir *program, struct rf_set *shar
     }
     while (count) {
         rf_object object = work[--count];
-        RF_SET_EACH(rf_points_of(program->points, rf_points_content(program->points, object)), next)
+        RF_SET_EACH(
+            rf_points_of(program->points, rf_points_held(program->points, rf_points_anywhere(program->points, object))),
+            next)
         if (rf_set_add(shared, rf_points_whole(program->points, next))) {
             work = rf_reserve(work, &capacity, count + 1, sizeof *work);
             work[count++] = rf_points_whole(program->points, next);
@@ -124,9 +126,13 @@ void rf_static_pairs_find(struct rf_static_pairs *pairs, const struct rf_program
             rf_object whole = rf_points_whole(program->points, object);
             struct group *group = &groups[whole];
             struct member member = { i, program->accesses[i].begin, program->accesses[i].end };
-            if (!rf_points_is_beginning(program->points, object)) { /* anywhere inside */
+            uint32_t distance = rf_points_distance(program->points, object);
+            if (distance == RF_ANYWHERE) {
                 member.begin = 0;
                 member.end = UINT64_MAX;
+            } else {
+                member.begin += distance;
+                member.end = member.end == UINT64_MAX ? UINT64_MAX : member.end + distance;
             }
             bool known = !rf_set_has(&shared, whole) || program->kinds[whole] == RF_O_FUNCTION;
             for (size_t j = group->count, looked = 0; !known && j-- > 0 && looked < 32; looked++)

@@ -108,22 +108,37 @@ struct listener {
     struct listener *next;
 };
 
+/* An edge: what goes to a node, moved. */
+struct move {
+    rf_node to;
+    uint32_t distance;
+};
+
 struct node {
     rf_node same;                                            /* this node became part of that one; itself otherwise */
     struct rf_set objects, fresh, to, shifts, loads, stores; /* what goes where: nodes */
+    struct move *moves;
+    size_t move_count, move_capacity;
     struct listener *listeners;
     bool waiting;
 };
 
+#define MOST_PLACES 256u             /* of one object */
+#define FARTHEST ((uint32_t)1 << 20) /* from its beginning */
+
+struct place {
+    rf_object whole, anywhere; /* 0: no place; it has none */
+    uint32_t distance, count;  /* of a whole: how many places it has */
+    rf_node held, kept;
+};
+
 struct rf_points {
     struct node *nodes;
-    size_t node_capacity, content_capacity, work_capacity;
+    size_t node_capacity, place_capacity, work_capacity;
     uint32_t node_count, object_count;
-    rf_node *content; /* by object */
-    struct {
-        rf_object twin, whole; /* 0: it has none; it is none */
-    } * twins;                 /* by object */
-    size_t twin_capacity;
+    struct place *places; /* by object */
+    rf_object *known;     /* places other than beginnings, by object and distance: a table */
+    size_t known_capacity, known_count;
     rf_node *work;
     size_t work_begin, work_end;
     struct rf_set tried; /* hashes of edges along which a circle was looked for */
@@ -134,10 +149,8 @@ struct rf_points *rf_points_new(void)
 {
     struct rf_points *points = rf_zeroed(1, sizeof *points);
     rf_points_node(points);
-    points->content = rf_reserve(NULL, &points->content_capacity, 1, sizeof *points->content);
-    points->content[0] = 0;
-    points->twins = rf_reserve(NULL, &points->twin_capacity, 1, sizeof *points->twins);
-    memset(points->twins, 0, sizeof *points->twins);
+    points->places = rf_reserve(NULL, &points->place_capacity, 1, sizeof *points->places);
+    memset(points->places, 0, sizeof *points->places);
     points->object_count = 1;
     return points;
 }
@@ -150,36 +163,101 @@ rf_node rf_points_node(struct rf_points *points)
     return points->node_count++;
 }
 
-rf_object rf_points_object(struct rf_points *points)
+static rf_object add_object(struct rf_points *points, struct place place)
 {
-    rf_node content = rf_points_node(points);
-    points->content =
-        rf_reserve(points->content, &points->content_capacity, points->object_count + 1, sizeof *points->content);
-    points->content[points->object_count] = content;
-    points->twins = rf_reserve(points->twins, &points->twin_capacity, points->object_count + 1, sizeof *points->twins);
-    memset(&points->twins[points->object_count], 0, sizeof *points->twins);
+    points->places = rf_reserve(points->places, &points->place_capacity, points->object_count + 1, sizeof *points->places);
+    points->places[points->object_count] = place;
     return points->object_count++;
 }
 
-rf_object rf_points_twin(struct rf_points *points, rf_object object)
+rf_object rf_points_object(struct rf_points *points)
 {
-    if (!points->twins[object].twin) {
-        rf_object twin = rf_points_object(points);
-        points->content[twin] = points->content[object];
-        points->twins[object].twin = twin;
-        points->twins[twin].whole = object;
-    }
-    return points->twins[object].twin;
+    rf_node content = rf_points_node(points);
+    return add_object(points, (struct place){ .held = content, .kept = content });
 }
 
-bool rf_points_is_beginning(const struct rf_points *points, rf_object object)
+/* What is stored anywhere may be held here, and this is held by anywhere. */
+static rf_node content_of_place(struct rf_points *points, rf_object anywhere)
 {
-    return points->twins[object].twin != 0;
+    rf_node content = rf_points_node(points);
+    rf_points_copy(points, content, points->places[anywhere].kept);
+    rf_points_copy(points, points->places[anywhere].held, content);
+    return content;
+}
+
+rf_object rf_points_memory(struct rf_points *points)
+{
+    rf_node held = rf_points_node(points), kept = rf_points_node(points);
+    rf_object whole = add_object(points, (struct place){ .count = 1 });
+    rf_object anywhere =
+        add_object(points, (struct place){ .whole = whole, .distance = RF_ANYWHERE, .held = held, .kept = kept });
+    rf_points_copy(points, held, kept);
+    rf_node content = content_of_place(points, anywhere);
+    points->places[whole].anywhere = anywhere;
+    points->places[whole].held = points->places[whole].kept = content;
+    return whole;
 }
 
 rf_object rf_points_whole(const struct rf_points *points, rf_object object)
 {
-    return points->twins[object].whole ? points->twins[object].whole : object;
+    return points->places[object].whole ? points->places[object].whole : object;
+}
+
+rf_object rf_points_anywhere(const struct rf_points *points, rf_object object)
+{
+    rf_object anywhere = points->places[rf_points_whole(points, object)].anywhere;
+    return anywhere ? anywhere : object;
+}
+
+uint32_t rf_points_distance(const struct rf_points *points, rf_object object)
+{
+    return points->places[object].whole || points->places[object].anywhere ? points->places[object].distance : RF_ANYWHERE;
+}
+
+static size_t known_slot(const struct rf_points *points, rf_object whole, uint32_t distance)
+{
+    size_t at =
+        (size_t)((((uint64_t)whole << 32) + distance) * UINT64_C(0x9e3779b97f4a7c15) >> 24) & (points->known_capacity - 1);
+    for (rf_object there; (there = points->known[at]) != 0; at = (at + 1) & (points->known_capacity - 1))
+        if (points->places[there].whole == whole && points->places[there].distance == distance)
+            break;
+    return at;
+}
+
+static void grow_known(struct rf_points *points)
+{
+    rf_object *old = points->known;
+    size_t capacity = points->known_capacity;
+    points->known_capacity = capacity ? 2 * capacity : 1024;
+    points->known = rf_zeroed(points->known_capacity, sizeof *points->known);
+    for (size_t i = 0; i < capacity; i++)
+        if (old[i])
+            points->known[known_slot(points, points->places[old[i]].whole, points->places[old[i]].distance)] = old[i];
+    free(old);
+}
+
+rf_object rf_points_place(struct rf_points *points, rf_object object, uint32_t distance)
+{
+    rf_object whole = rf_points_whole(points, object), anywhere = points->places[whole].anywhere;
+    uint32_t from = points->places[object].distance;
+    if (!anywhere || object == anywhere || !distance)
+        return object;
+    if (distance > FARTHEST || from + distance > FARTHEST)
+        return anywhere;
+    if (2 * (points->known_count + 1) > points->known_capacity)
+        grow_known(points);
+    size_t at = known_slot(points, whole, from + distance);
+    if (points->known[at])
+        return points->known[at];
+    if (points->places[whole].count >= MOST_PLACES)
+        return anywhere;
+    struct place place = points->places[anywhere];
+    place.distance = from + distance;
+    if (place.distance % 8 == 0)
+        place.held = place.kept = content_of_place(points, anywhere);
+    points->places[whole].count++;
+    points->known_count++;
+    return points->known[at] = add_object(points, place);
 }
 
 static rf_node find(const struct rf_points *points, rf_node node)
@@ -191,9 +269,14 @@ static rf_node find(const struct rf_points *points, rf_node node)
     return node;
 }
 
-rf_node rf_points_content(const struct rf_points *points, rf_object object)
+rf_node rf_points_held(const struct rf_points *points, rf_object object)
 {
-    return find(points, points->content[object]);
+    return find(points, points->places[object].held);
+}
+
+rf_node rf_points_kept(const struct rf_points *points, rf_object object)
+{
+    return find(points, points->places[object].kept);
 }
 
 const struct rf_set *rf_points_of(const struct rf_points *points, rf_node node)
@@ -269,6 +352,15 @@ void rf_points_shift(struct rf_points *points, rf_node to, rf_node from)
         again(points, from);
 }
 
+void rf_points_move(struct rf_points *points, rf_node to, rf_node from, uint32_t distance)
+{
+    from = find(points, from);
+    struct node *node = &points->nodes[from];
+    node->moves = rf_reserve(node->moves, &node->move_capacity, node->move_count + 1, sizeof *node->moves);
+    node->moves[node->move_count++] = (struct move){ to, distance };
+    again(points, from);
+}
+
 void rf_points_load(struct rf_points *points, rf_node to, rf_node pointer)
 {
     pointer = find(points, pointer);
@@ -311,6 +403,9 @@ static void unite(struct rf_points *points, rf_node into, rf_node other)
     rf_set_add(&to->stores, node);
     RF_SET_EACH(&from->objects, object)
     rf_set_add(&to->objects, object);
+    to->moves = rf_reserve(to->moves, &to->move_capacity, to->move_count + from->move_count + 1, sizeof *to->moves);
+    for (size_t i = 0; i < from->move_count; i++)
+        to->moves[to->move_count++] = from->moves[i];
     while (*last)
         last = &(*last)->next;
     *last = first;
@@ -322,6 +417,9 @@ static void unite(struct rf_points *points, rf_node into, rf_node other)
     free(from->stores.words);
     free(from->objects.words);
     free(from->fresh.words);
+    free(from->moves);
+    from->moves = NULL;
+    from->move_count = from->move_capacity = 0;
     from->to = from->shifts = from->loads = from->stores = from->objects = from->fresh = (struct rf_set){ NULL, 0, 0 };
 }
 
@@ -375,14 +473,16 @@ static void step(struct rf_points *points, rf_node node)
     points->nodes[node].waiting = false;
     RF_SET_EACH(&fresh, object)
     {
-        rf_node content = find(points, points->content[object]);
-        rf_object anywhere = points->twins[object].twin ? points->twins[object].twin : object;
         RF_SET_EACH(&points->nodes[node].shifts, to)
-        rf_points_add(points, to, anywhere);
+        rf_points_add(points, to, rf_points_anywhere(points, object));
+        for (size_t i = 0; i < points->nodes[node].move_count; i++) {
+            struct move move = points->nodes[node].moves[i];
+            rf_points_add(points, move.to, rf_points_place(points, object, move.distance));
+        }
         RF_SET_EACH(&points->nodes[node].loads, to)
-        rf_points_copy(points, to, content);
+        rf_points_copy(points, to, rf_points_held(points, object));
         RF_SET_EACH(&points->nodes[node].stores, from)
-        rf_points_copy(points, content, from);
+        rf_points_copy(points, rf_points_kept(points, object), from);
         for (struct listener *listener = points->nodes[node].listeners; listener; listener = listener->next)
             listener->heard(listener->context, object);
         if (find(points, node) != node)

@@ -1,13 +1,14 @@
 /* Points-to analysis by inclusion (Andersen): which objects a value may point to, whatever the order of execution.
  *
- * 1. A node is a set of objects that only grows. An object is a variable, a function, or everything that one instruction allocates; it
- *    has one node for all of its content: fields, elements and bytes are not told apart. So any cast, union or pointer arithmetic
- *    inside an object is covered.
+ * 1. A node is a set of objects that only grows. An object is a variable, a function, or everything that one instruction allocates.
  * 2. Edges say what includes what: to >= from; to >= content of all that `pointer` points to; content of all that `pointer` points to
  *    >= from; to >= all that `from` points to, at any place inside.
- * 3. A pointer is to an object's beginning, or to any place inside, its beginning too: an object may have a twin, with the same content,
- *    that stands for the second. So who accesses a constant distance behind a pointer knows which bytes of the object these are,
- *    if it is the object itself and not its twin that the pointer may point to. One without a twin is always meant as a whole.
+ * 3. An object of memory has places: one for each distance from its beginning at which a pointer is known to point, and one that stands
+ *    for anywhere inside. A place is an object, too, so that sets can hold it; rf_points_whole() tells of what. A place on a multiple of
+ *    eight bytes has content of its own, which is what was stored there or anywhere; what is loaded from anywhere, or from a place
+ *    between, may be the content of any of them. So fields are told apart by their distance alone, and any cast, union or pointer
+ *    arithmetic inside an object is covered. An object with too many places has no more of them: its other ones are anywhere.
+ *    One without places (a function, what is outside) is always meant as a whole.
  * 4. Who waits for a node is told of every object that comes into it, once.
  */
 #ifndef RF_STATIC_POINTS_H
@@ -42,14 +43,22 @@ typedef void rf_points_heard(void *context, rf_object object);
 struct rf_points *rf_points_new(void);
 rf_node rf_points_node(struct rf_points *points);
 rf_object rf_points_object(struct rf_points *points);
-rf_object rf_points_twin(struct rf_points *points, rf_object object);          /* made with the first call */
-rf_object rf_points_whole(const struct rf_points *points, rf_object object);   /* that it is the twin of; itself otherwise */
-bool rf_points_is_beginning(const struct rf_points *points, rf_object object); /* it has a twin */
-rf_node rf_points_content(const struct rf_points *points, rf_object object);
+rf_object rf_points_memory(struct rf_points *points);                        /* an object with places: its beginning */
+rf_object rf_points_whole(const struct rf_points *points, rf_object object); /* that it is a place of; itself otherwise */
+#define RF_ANYWHERE UINT32_MAX
+uint32_t rf_points_distance(const struct rf_points *points, rf_object object); /* from the beginning, or RF_ANYWHERE */
+rf_object rf_points_place(struct rf_points *points, rf_object object,
+                          uint32_t distance); /* so much behind `object`, itself a place */
+rf_object rf_points_anywhere(const struct rf_points *points, rf_object object);
+/* What is loaded there; what goes into it was stored there. Of an object without places they are one. */
+rf_node rf_points_held(const struct rf_points *points, rf_object object);
+rf_node rf_points_kept(const struct rf_points *points, rf_object object);
 
 void rf_points_add(struct rf_points *points, rf_node node, rf_object object);
 void rf_points_copy(struct rf_points *points, rf_node to, rf_node from);
 void rf_points_shift(struct rf_points *points, rf_node to, rf_node from); /* from, moved by some distance */
+void rf_points_move(struct rf_points *points, rf_node to, rf_node from,
+                    uint32_t distance); /* from, moved by this distance */
 void rf_points_load(struct rf_points *points, rf_node to, rf_node pointer);
 void rf_points_store(struct rf_points *points, rf_node pointer, rf_node from);
 void rf_points_listen(struct rf_points *points, rf_node node, rf_points_heard *heard, void *context);

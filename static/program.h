@@ -4,8 +4,8 @@
  *    pieces and put together from them is lost (doc/static.md).
  * 2. What a function without a body may do: read, change, keep and call all it can reach from its arguments and from what was ever
  *    given to such a function; static/libc.def says of some that they do less.
- * 3. Of an access a constant distance behind a pointer to the beginning of an object (static/points.h, 3), the bytes of the object are
- *    known. So two fields of a structure are not one, although its content is.
+ * 3. Of an access a constant distance behind a pointer to a known place of an object (static/points.h, 3), the bytes of the object are
+ *    known. So two fields of a structure are not one.
  * 4. A function that returns new memory and does nothing else with it makes another object for each of its calls (static/wrappers.c).
  * 5. An access is one instruction, or a call of a libc function that the runtime sees as one. Its site is its line in the source.
  */
@@ -61,7 +61,7 @@ struct rf_program_ir {
     size_t access_count, access_capacity;
     struct rf_site_line *sites;
     size_t site_count, site_capacity;
-    enum rf_object_kind *kinds; /* by object */
+    enum rf_object_kind *kinds; /* by object; of a place, rf_program_kind() */
     size_t kind_capacity;
     uint32_t *function_of_object; /* of RF_O_FUNCTION */
     size_t function_of_object_capacity;
@@ -78,6 +78,11 @@ void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t
 /* Sets `wraps` of functions. */
 void rf_program_find_wrappers(struct rf_program_ir *program);
 bool rf_program_makes_memory(const char *name); /* a function of libc, as static/libc.def has it */
+
+static inline enum rf_object_kind rf_program_kind(const struct rf_program_ir *program, rf_object object)
+{
+    return program->kinds[rf_points_whole(program->points, object)];
+}
 
 /* By what the module says; UINT32_MAX: no function of the program. */
 uint32_t rf_program_function(const struct rf_program_ir *program, LLVMValueRef value);

@@ -155,6 +155,50 @@ C
 # Fields are told apart on the heap, and what two calls of a wrapper of malloc() made; not where an index or a loop decides which it is.
 check heap 'ae ah bd be bh cf '
 
+cat >fields.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+struct state {
+    long count;
+    int *shared, *own;
+    struct { int *first, *last; } ends;
+};
+static int variable, another;
+static struct { int *first, *second; } table = { &variable, &another };
+static void fill(struct state *state)
+{
+    struct state copy = *state;
+    *copy.shared = 1; /* a */
+    *copy.own = 2; /* b */
+    *state->ends.last = 3; /* c */
+    int **any = &copy.shared + state->count;
+    *any[0] = 4; /* d */
+}
+static void *work(void *unused)
+{
+    int local = 0, last = 0;
+    struct state *state = malloc(sizeof *state);
+    state->shared = table.first; /* e */
+    state->own = malloc(sizeof(int));
+    state->ends.first = &local;
+    state->ends.last = &last;
+    fill(state);
+    *state->ends.first = 5; /* f */
+    *table.second = 6; /* g */
+    return unused;
+}
+int main(void)
+{
+    pthread_t t[2];
+    pthread_create(&t[0], 0, work, 0);
+    pthread_create(&t[1], 0, work, 0);
+    return 0;
+}
+C
+# So are the pointers that fields hold, through copies and what a variable holds at first; not where an index decides which one it is.
+check fields 'aa ad dd gg '
+
 cat >outside.c <<'C'
 #include <pthread.h>
 extern void somewhere(void (*)(int *), int *); /* a library without bitcode */
