@@ -323,7 +323,7 @@ bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, uns
     uint64_t *place = rf_word(granule);
     bool races = false;
     rf_busy_begin(self);
-    step.now = rf_moment_for(self, note);
+    step.now = rf_moment_for(self, note, rf_note_locks(note));
     if (step.now) {
         races = step_granule(place, __atomic_load_n(place, __ATOMIC_ACQUIRE), mask, &step);
         touch(place);
@@ -430,7 +430,9 @@ static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, 
 static __attribute__((noinline)) void keep_place(const struct rf_step *step, const uint64_t *place, unsigned mask, uint32_t moment,
                                                  uintptr_t pc, unsigned size)
 {
-    uint32_t note = rf_moment_note_here(step->self, pc, step->flags, size);
+    bool same_locks = step->self->locks == rf_moment_locks(moment); /* else they are in the note */
+    uint32_t note = same_locks ? rf_moment_place(step->self, pc, step->flags, size)
+                               : rf_moment_note_here(step->self, pc, step->flags, size);
     if (note != rf_moment_note(moment))
         rf_nearby_put(step->self, place, mask, moment, note);
 }
@@ -448,7 +450,7 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
     /* The moment's own note may tell the place, too. */
     struct rf_self *self = step->self;
     uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
-    if (!node || !rf_note_is(rf_moment_note((uint32_t)moment), rf_access_key(pc, step->flags, size), self->locks, node))
+    if (!node || !rf_note_is(rf_moment_note((uint32_t)moment), rf_access_key(pc, step->flags, size), node))
         keep_place(step, place, mask, (uint32_t)moment, pc, size);
     return true;
 }

@@ -53,20 +53,21 @@ void rf_accu_thread_end(struct rf_self *self)
 
 rf_lockset rf_accu_locks(struct rf_self *self, uint32_t moment, bool writes)
 {
-    uint32_t note = rf_moment_note(moment), locks = rf_note_locks(note);
+    uint32_t locks = rf_moment_locks(moment);
     if (locks & AL_SEVERAL)
         return locks & ~AL_SEVERAL;
-    bool transaction = rf_note_flags(note) & RF_A_TXN;
+    bool transaction = rf_note_flags(rf_moment_note(moment)) & RF_A_TXN;
     return __builtin_expect(rf_locks_have_modes || transaction, 0) ? rf_locks_protecting(self, locks, writes, transaction) : locks;
 }
 
 uint32_t rf_accu_several(struct rf_self *self, uint32_t moment, rf_lockset locks)
 {
-    uint32_t several = rf_moment_for(self, rf_note_several(rf_moment_note(moment), locks));
+    uint32_t note = rf_note_with_locks(rf_moment_note(moment), rf_accu_shown(moment)), several = rf_moment_for(self, note, locks);
     return several ? several : moment;
 }
 
-uint32_t rf_accu_note(uint32_t note)
+uint32_t rf_accu_shown(uint32_t moment)
 {
-    return rf_accu && rf_note_locks(note) & AL_SEVERAL ? rf_note_node(note) : note;
+    uint32_t locks = rf_moment_locks(moment);
+    return locks & AL_SEVERAL ? rf_note_locks(rf_moment_note(moment)) : locks;
 }

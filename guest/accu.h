@@ -4,9 +4,9 @@
  * 2. Slots are even then. clock[slot] is what accu-hb knows of a thread, clock[slot + 1] what happens-before does, locks included, as far
  *    as that is more: only reports ask for it. Whatever joins or copies clocks carries both. What a lock hands on
  *    (rf_accu_published) is the second, and nothing at the even places: so an acquire joins clocks as ever, and orders no accesses.
- * 3. The locks of a moment are those of its note (guest/depot.h). W may have fewer, what several writes had in common (Algorithm 11):
- *    then its moment has a note of its own, with AL_SEVERAL and that set in the place of the locks, and the access's own note in
- *    the place of the stack. Nobody but this file and guest/verdict.c meets such notes.
+ * 3. A moment has its locks (guest/moments.h). W may have fewer, what several writes had in common (Algorithm 11): then it has a moment
+ *    of its own with AL_SEVERAL and that set, whose note has the locks of the access itself. An acquire does not begin an epoch: the
+ *    thread's accesses after it have other moments, but one that repeats an access from before it is left out (4.).
  * 4. Every release begins an epoch, so an access that repeats one of its epoch holds the locks that that one held, perhaps more: the hooks
  *    leave it out as they do for FastTrack (AccuLock, Corollaries 1 and 2).
  * 5. R's entries are replaced by their own thread only, and those of atomic accesses, too (detect/acculock.h, 3). So that a variable which
@@ -46,7 +46,7 @@ extern bool rf_locks_have_modes RF_OURS; /* some lock was held for reading: befo
 
 /* The moment of a write whose W is to have that lockset. */
 uint32_t rf_accu_several(struct rf_self *self, uint32_t moment, rf_lockset locks);
-/* The note to show. */
-uint32_t rf_accu_note(uint32_t note);
+/* The locks to show. */
+uint32_t rf_accu_shown(uint32_t moment);
 
 #endif

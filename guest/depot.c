@@ -266,12 +266,9 @@ uint32_t rf_note_locks(uint32_t note)
     return (uint32_t)(ENTRIES[note].below >> 32);
 }
 
-uint32_t rf_note_node(uint32_t note)
+uint32_t rf_note_with_locks(uint32_t note, uint32_t locks)
 {
-    return (uint32_t)ENTRIES[note].below;
-}
-
-uint32_t rf_note_several(uint32_t note, uint32_t locks)
-{
-    return rf_depot_put(ENTRIES[note].what, (uint64_t)locks << 32 | note);
+    if (!note || rf_note_locks(note) == locks)
+        return note;
+    return rf_depot_put(ENTRIES[note].what, (uint64_t)locks << 32 | (uint32_t)ENTRIES[note].below);
 }

@@ -3,7 +3,7 @@
  * 1. An entry never changes and is never taken away, so a note can be read at any time without a lock.
  * 2. Equal things have equal notes.
  * 3. An entry is two words. A node of a stack: (return address, node below). An access: (pc, flags, size, node of the stack, locks).
- *    The size, which no node has, tells them apart.
+ *    The size, which no node has, tells them apart. Locks are there only where no moment tells them (guest/moments.h, 2).
  * 4. Stacks are deep, and an entry is found by chance in memory: so a stack is cut into runs of RF_RUN frames from its bottom up, and a
  *    node may stand for a run, or for the beginning of one at the stack's top. It has the number of frames in the place of the
  *    return address, which is never that small, and is followed by theirs, two in an entry.
@@ -12,6 +12,7 @@
 #define RF_GUEST_DEPOT_H
 
 #include "guest/access.h"
+#include "guest/planes.h"
 #include "guest/self.h"
 
 #define RF_PC_BITS 47
@@ -21,10 +22,15 @@
 
 uint32_t rf_depot_put(uint64_t what, uint64_t below);
 
-/* guest/accu.h, 3: the node of an access, or the note that takes its place; and a note like this one with these locks and it as its
- * node. */
-uint32_t rf_note_node(uint32_t note);
-uint32_t rf_note_several(uint32_t note, uint32_t locks);
+/* A note like this one that has these locks. */
+uint32_t rf_note_with_locks(uint32_t note, uint32_t locks);
+
+/* What a note stands for. That of note 0 is nothing. */
+static inline bool rf_note_is(uint32_t note, uint64_t key, uint64_t below)
+{
+    const uint64_t *entry = (const uint64_t *)RF_DEPOT + 2 * (uint64_t)note;
+    return entry[0] == key && entry[1] == below;
+}
 
 /* The node of the thread's stack as it is now. */
 uint32_t rf_depot_node(struct rf_self *self);

@@ -441,7 +441,7 @@ static uint32_t put_slice(const uint64_t *place, uint64_t *list, unsigned *count
         uint32_t r = RF_WORD_Y(list[i]), w = RF_WORD_X(list[i]);
         if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !is_of_epoch(r) || w != (writes ? r : RF_WORD_X(slice)))
             continue;
-        if (__builtin_expect(rf_accu, 0) && rf_note_locks(rf_moment_note(r)) != rf_note_locks(rf_moment_note(step->now)))
+        if (__builtin_expect(rf_accu, 0) && rf_moment_locks(r) != rf_moment_locks(step->now))
             continue;
         list[i] |= (uint64_t)mask << 56;
         if (r != step->now)

@@ -446,7 +446,7 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
     if ((mask & ~(unsigned)(masks.written | masks.read)) && !rf_step_ordered(step, x))
         return false;
     if (__builtin_expect(rf_accu, 0)) {
-        if (rf_note_locks(rf_moment_note(y)) != step->self->locks)
+        if (rf_moment_locks(y) != step->self->locks)
             return false;
         /* A write to bytes that were last written in X: it was unordered with a read that shared a lock, or has a lockset to keep. */
         if ((step->flags & RF_A_WRITE) && (mask & ~(unsigned)masks.written) &&

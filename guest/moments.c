@@ -1,14 +1,14 @@
 #include "guest/moments.h"
 
+#include "core/lockset.h"
 #include "guest/depot.h"
 #include "guest/escape.h"
+#include "guest/memory.h"
 #include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/start.h"
-
-/* guest/threads.c: the thread goes on under a slot that nobody had before. */
-void rf_thread_fresh_slot(struct rf_self *self);
+#include "guest/threads.h"
 
 #define LOST_AT_ONCE RF_MOMENT_BLOCKS /* accesses that go unrecorded until the next sweep */
 #define SWEEP_AT (RF_MOMENT_BLOCKS < 4096 ? RF_MOMENT_BLOCKS / 2 : 1024) /* blocks in use, at first */
@@ -140,46 +140,78 @@ static __attribute__((noinline)) bool next_block(struct rf_self *self)
     return true;
 }
 
-static uint32_t new_moment(struct rf_self *self, uint32_t note)
+static uint32_t new_moment(struct rf_self *self, uint32_t note, uint32_t locks)
 {
-    /* The second: the thread's slot was changed by someone else (a time that ran out at a release). */
-    if ((self->next_moment == self->block_end || self->block_slot != self->thread.slot ||
-         self->thread.clock.times[self->thread.slot] >= self->order.time_limit) &&
-        !next_block(self))
+    if (rf_moment_is_last(self) && !next_block(self))
         return 0;
-    uint32_t moment = self->next_moment++;
-    self->thread.clock.times[self->thread.slot]++;
-    ((uint32_t *)RF_NOTES)[moment] = note;
-    rf_hot.span = rf_policy_no_hot ? 0 : self->next_moment - (uint32_t)(rf_hot.base & 0xfffffff);
-    return moment;
+    return rf_moment_take(self, note, locks);
 }
 
-static inline struct rf_cached_moment *cached_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
+/* Four times as many. */
+static void grow_cache(struct rf_self *self)
 {
-    uint64_t key = rf_access_key(pc, flags, size);
-    uint32_t node = rf_depot_node(self);
-    struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
-    if (!rf_note_is(cached->note, key, self->locks, node))
-        *cached = (struct rf_cached_moment){ rf_depot_put(key, (uint64_t)self->locks << 32 | node), 0 };
+    struct rf_cached_moment *old = self->moments;
+    uint32_t count = self->moments_mask + 1;
+    self->moments = rf_take(4 * count * sizeof *old);
+    self->moments_mask = 4 * count - 1;
+    for (uint32_t i = 0; i < count; i++)
+        if (old[i].what)
+            *rf_moment_cached(self, old[i].what, old[i].below) = old[i];
+    if (count > RF_MOMENT_CACHE)
+        rf_give(old, count * sizeof *old);
+    self->moments_missed = 0;
+}
+
+void rf_moments_thread_end(struct rf_self *self)
+{
+    if (self->moments && self->moments_mask >= RF_MOMENT_CACHE)
+        rf_give(self->moments, (self->moments_mask + 1) * sizeof *self->moments);
+    self->moments = NULL;
+}
+
+static __attribute__((noinline)) struct rf_cached_moment *note_place(struct rf_self *self, uint64_t what, uint64_t below)
+{
+    if (++self->moments_missed > 4 * self->moments_mask && self->moments_mask + 1 < RF_MOMENT_CACHE_MOST)
+        grow_cache(self);
+    uint32_t note = rf_depot_put(what, below);
+    struct rf_cached_moment *cached = rf_moment_cached(self, what, below);
+    *cached = (struct rf_cached_moment){ what, below, note, 0 };
     return cached;
+}
+
+/* The thread is busy: no signal handler comes between the look and what is read. */
+static inline struct rf_cached_moment *cached_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size, uint32_t locks)
+{
+    uint64_t key = rf_access_key(pc, flags, size), below = (uint64_t)locks << 32 | rf_depot_node(self);
+    struct rf_cached_moment *cached = rf_moment_cached(self, key, below);
+    return __builtin_expect(cached->what == key && cached->below == below, 1) ? cached : note_place(self, key, below);
 }
 
 uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
 {
-    struct rf_cached_moment *cached = cached_here(self, pc, flags, size);
-    if (!rf_moment_is_now(self, cached->moment))
-        cached->moment = new_moment(self, cached->note);
+    struct rf_cached_moment *cached = cached_here(self, pc, flags, size, RF_NO_LOCKS);
+    if (!rf_moment_is_now(self, cached->moment) || rf_moment_locks(cached->moment) != self->locks)
+        cached->moment = new_moment(self, cached->note, self->locks);
     return cached->moment;
 }
 
-uint32_t rf_moment_for(struct rf_self *self, uint32_t note)
+uint32_t rf_moment_for(struct rf_self *self, uint32_t note, uint32_t locks)
 {
-    if (!rf_moment_is_now(self, self->noted_moment) || rf_moment_note(self->noted_moment) != note)
-        self->noted_moment = new_moment(self, note);
+    uint32_t moment = self->noted_moment;
+    if (!rf_moment_is_now(self, moment) || rf_moment_note(moment) != note || rf_moment_locks(moment) != locks)
+        self->noted_moment = new_moment(self, note, locks);
     return self->noted_moment;
+}
+
+uint32_t rf_moment_place(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
+{
+    return cached_here(self, pc, flags, size, RF_NO_LOCKS)->note;
 }
 
 uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
 {
-    return cached_here(self, pc, flags, size)->note;
+    bool mine = rf_busy_enter(self);
+    uint32_t note = cached_here(self, pc, flags, size, self->locks)->note;
+    rf_busy_leave(self, mine);
+    return note;
 }

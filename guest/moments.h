@@ -1,9 +1,10 @@
-/* Moments: what a history remembers of an access, in 27 bits: who (a slot), when (a time) and where (a note).
+/* Moments: what a history remembers of an access, in 27 bits: who (a slot), when (a time), where (a note) and with which locks.
  *
  * 1. Moments come in blocks of RF_MOMENT_BLOCK. A block belongs to one slot. In a linear one times rise with the moments; for the
  *    others, where sweeps gather what is left of sparse blocks, RF_TIMES has them.
- * 2. A thread uses one moment for all accesses of an epoch that have one note. Inside an epoch it does not matter which of its
- *    moments came first, so an earlier one is used again when its note comes again.
+ * 2. A thread uses one moment for all accesses of an epoch that have one note and the same locks. Inside an epoch it does not matter
+ *    which of its moments came first, so an earlier one is used again when its note comes again. The locks are the moment's, not
+ *    the note's: a program has so many places, but places times locks are without number.
  * 3. The clock's own entry is the time of the thread's newest moment. Publishing a clock therefore needs no tick: the next moment
  *    has a greater time than all that was published (rf_epoch_begin).
  * 4. Times never wrap: before they would, the thread goes on under a fresh slot (core/order.h, 3). Moments are used again after a
@@ -45,9 +46,19 @@ static inline uint32_t rf_moment_time(uint32_t moment)
     return first == RF_NOT_LINEAR ? ((const uint32_t *)RF_TIMES)[moment] : first + moment % RF_MOMENT_BLOCK;
 }
 
+struct rf_noted {
+    uint32_t note;
+    uint32_t locks; /* guest/locks.h; with AL_SEVERAL see guest/accu.h, 3 */
+};
+
 static inline uint32_t rf_moment_note(uint32_t moment)
 {
-    return ((const uint32_t *)RF_NOTES)[moment];
+    return ((const struct rf_noted *)RF_NOTES)[moment].note;
+}
+
+static inline uint32_t rf_moment_locks(uint32_t moment)
+{
+    return ((const struct rf_noted *)RF_NOTES)[moment].locks;
 }
 
 /* Accesses that went unrecorded since all moments were in use: a number for the end of the run. */
@@ -56,39 +67,59 @@ extern uint64_t rf_moments_lost;
 /* The moment of an access here and now; 0: there is none left. */
 uint32_t rf_moment_now(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 
-static inline struct rf_cached_moment *rf_moment_cached(struct rf_self *self, uint64_t key, uint32_t node)
+static inline struct rf_cached_moment *rf_moment_cached(struct rf_self *self, uint64_t what, uint64_t below)
 {
-    uint64_t mixed = (key ^ (uint64_t)node << 7 ^ (uint64_t)self->locks << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    return &self->moments[mixed >> 32 & (RF_MOMENT_CACHE - 1)];
+    uint64_t mixed = (what ^ below << 7 ^ below >> 12) * UINT64_C(0x9e3779b97f4a7c15);
+    return &self->moments[mixed >> 32 & self->moments_mask];
 }
-
-/* What a note stands for (guest/depot.h, 3). That of note 0 is nothing. */
-static inline bool rf_note_is(uint32_t note, uint64_t key, uint32_t locks, uint32_t node)
-{
-    const uint64_t *entry = (const uint64_t *)RF_DEPOT + 2 * (uint64_t)note;
-    return entry[0] == key && entry[1] == ((uint64_t)locks << 32 | node);
-}
-
-/* The same if it is at hand: the epoch has had an access with this note, and the stack's node is known. 0: ask rf_moment_now(). */
-static inline uint32_t rf_moment_at_hand(struct rf_self *self, uint64_t key)
-{
-    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
-    const struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
-    uint32_t moment = cached->moment;
-    return node && moment - rf_hot.first < rf_hot.span && rf_note_is(cached->note, key, self->locks, node) ? moment : 0;
-}
-
-/* A moment of the present epoch for a note that was made earlier. */
-uint32_t rf_moment_for(struct rf_self *self, uint32_t note);
-
-/* The note that it would have. */
-uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 
 /* Is the moment one of the thread's present epoch? */
 static inline bool rf_moment_is_now(const struct rf_self *self, uint32_t moment)
 {
     return moment && rf_moment_slot(moment) == self->thread.slot && rf_moment_time(moment) >= self->epoch_time;
 }
+
+/* Whether the next one needs another block, or another slot: the slot may have been changed by someone else (a time that ran out at a
+ * release). */
+static inline bool rf_moment_is_last(const struct rf_self *self)
+{
+    return self->next_moment == self->block_end || self->block_slot != self->thread.slot ||
+           self->thread.clock.times[self->thread.slot] >= self->order.time_limit;
+}
+
+/* There is one left. */
+static inline uint32_t rf_moment_take(struct rf_self *self, uint32_t note, uint32_t locks)
+{
+    extern bool rf_policy_no_hot RF_OURS; /* guest/policy.h */
+    uint32_t moment = self->next_moment++;
+    self->thread.clock.times[self->thread.slot]++;
+    ((struct rf_noted *)RF_NOTES)[moment] = (struct rf_noted){ note, locks };
+    rf_hot.span = __builtin_expect(rf_policy_no_hot, 0) ? 0 : self->next_moment - (uint32_t)rf_hot.first;
+    return moment;
+}
+
+/* The moment of an access if it is at hand: the place is known. 0: ask rf_moment_now(). */
+static inline uint32_t rf_moment_at_hand(struct rf_self *self, uint64_t key)
+{
+    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
+    struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
+    if (__builtin_expect(!node || cached->what != key || cached->below != node, 0))
+        return 0;
+    if (cached->moment - rf_hot.first < rf_hot.span && rf_moment_locks(cached->moment) == self->locks)
+        return cached->moment;
+    if (__builtin_expect(rf_moment_is_last(self), 0))
+        return 0;
+    return cached->moment = rf_moment_take(self, cached->note, self->locks);
+}
+
+/* A moment of the present epoch for a note that was made earlier, and these locks. */
+uint32_t rf_moment_for(struct rf_self *self, uint32_t note, uint32_t locks);
+
+/* The note that it would have; and one that has the locks, too, for those who keep no moment. */
+uint32_t rf_moment_place(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
+uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
+
+void rf_moments_thread_end(struct rf_self *self); /* its memory; the caller is busy */
 
 /* For sweeps, the world stopped. */
 void rf_moments_free(uint32_t block);

@@ -7,12 +7,13 @@
 #include "core/order.h"
 #include "guest/hot.h"
 
-#define RF_MOMENT_CACHE 512u
-
-/* A moment of the present epoch, by its note. Valid if its moment is >= the epoch's first. */
+/* What was last noted for a place in the program (guest/depot.h, 3), and the moment that it last had: of the present epoch, or not. */
 struct rf_cached_moment {
+    uint64_t what, below;
     uint32_t note, moment;
 };
+#define RF_MOMENT_CACHE 128u       /* of a thread that begins, */
+#define RF_MOMENT_CACHE_MOST 4096u /* and of one that is in many places */
 
 #define RF_TRANSITION_KINDS 9
 
@@ -48,7 +49,9 @@ struct rf_self {
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
     bool wants_sweep;
-    struct rf_cached_moment *moments; /* RF_MOMENT_CACHE of them; NULL until it has frames */
+    struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */
+    uint32_t moments_mask;            /* how many, less one */
+    uint32_t moments_missed;          /* how often one was not there, since they became so many */
     struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
     uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
     uint64_t *seen;                   /* guest/hot.h, 4; NULL until it has frames */

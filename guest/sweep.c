@@ -114,7 +114,7 @@ static void prepare_thread(struct rf_self *self, void *context)
     if (self->block_end)
         sweep.state[(self->block_end - 1) >> RF_MOMENT_BLOCK_BITS] = OWN;
     /* Moments of emptied blocks will be used again for something else. */
-    for (unsigned i = 0; self->moments && i < RF_MOMENT_CACHE; i++)
+    for (uint32_t i = 0; self->moments && i <= self->moments_mask; i++)
         if (self->moments[i].moment) /* a page that is only looked at needs no memory */
             self->moments[i].moment = 0;
     rf_nearby_clear(self);
@@ -150,7 +150,7 @@ static uint32_t another(uint32_t moment)
     }
     uint32_t fresh = sweep.next++;
     ((uint32_t *)RF_TIMES)[fresh] = rf_moment_time(moment);
-    ((uint32_t *)RF_NOTES)[fresh] = rf_moment_note(moment);
+    ((struct rf_noted *)RF_NOTES)[fresh] = ((const struct rf_noted *)RF_NOTES)[moment];
     return fresh;
 }
 
@@ -175,10 +175,10 @@ static bool empty(uint32_t block)
 static void give_back(uint32_t block)
 {
     rf_moments_free(block);
-    size_t bytes = RF_MOMENT_BLOCK * sizeof(uint32_t);
+    size_t bytes = RF_MOMENT_BLOCK * sizeof(uint32_t), noted = RF_MOMENT_BLOCK * sizeof(struct rf_noted);
     if (bytes < 4096)
         return;
-    RF_SYSCALL(SYS_madvise, RF_NOTES + block * bytes, bytes, MADV_DONTNEED);
+    RF_SYSCALL(SYS_madvise, RF_NOTES + block * noted, noted, MADV_DONTNEED);
     if (rf_moment_blocks[block].first == RF_NOT_LINEAR)
         RF_SYSCALL(SYS_madvise, RF_TIMES + block * bytes, bytes, MADV_DONTNEED);
 }

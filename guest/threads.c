@@ -186,6 +186,7 @@ static void frames_begin(struct record *record, size_t stack, bool late)
     record->frames_at = tables;
     record->frames_bytes = TABLES + bytes;
     record->self.moments = (struct rf_cached_moment *)tables;
+    record->self.moments_mask = RF_MOMENT_CACHE - 1;
     record->self.seen = (uint64_t *)(tables + RF_MOMENT_CACHE * sizeof *record->self.moments);
     record->self.frames = record->top = (struct rf_frame *)(frames + (late ? bytes / 2 & ~(size_t)4095 : 4096));
     record->self.frames_end = (struct rf_frame *)(frames + bytes - 4096);
@@ -198,7 +199,7 @@ static void record_empty(struct record *record)
     if (self->frames)
         RF_SYSCALL(SYS_munmap, record->frames_at, record->frames_bytes);
     self->frames = self->frames_end = NULL;
-    self->moments = NULL;
+    rf_moments_thread_end(self);
     self->seen = NULL;
     rf_nearby_end(self);
     rf_locks_thread_end(self);

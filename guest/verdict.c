@@ -27,8 +27,10 @@ struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t s
                               .size = size,
                               .flags = step->flags,
                               .note = note,
+                              .locks = step->self->locks,
                               .moment = step->race,
-                              .earlier = rf_accu_note(rf_moment_note(step->race)),
+                              .earlier = rf_moment_note(step->race),
+                              .earlier_locks = rf_accu_shown(step->race),
                               .slot = rf_moment_slot(step->race),
                               .time = rf_moment_time(step->race),
                               .mask = step->race_mask,
@@ -49,14 +51,16 @@ static uintptr_t began(uintptr_t addr, unsigned mask, size_t size)
     return (addr & ~(uintptr_t)(RF_GRANULE - 1)) + first;
 }
 
-/* The place of the earlier access: what is kept of these very bytes, or else the moment's own, of the right kind at least. A sweep
- * since then has emptied what is kept. */
+/* The place of the earlier access, and its locks: what is kept of these very bytes, or else the moment's own, of the right kind at least.
+ * A sweep since then has emptied what is kept. */
 static uint32_t earlier_note(const struct rf_found *race, uint32_t thread)
 {
     unsigned offset = race->addr % RF_GRANULE;
     unsigned length = race->size < RF_GRANULE - offset ? (unsigned)race->size : RF_GRANULE - offset;
     uint32_t exact = rf_nearby_note(thread, rf_word(race->addr), ((1u << length) - 1) << offset, race->moment, race->writes);
-    return exact ? exact : rf_note_of_kind(race->earlier, race->writes);
+    if (exact && rf_note_locks(exact)) /* others than the moment's */
+        return exact;
+    return rf_note_with_locks(exact ? exact : rf_note_of_kind(race->earlier, race->writes), race->earlier_locks);
 }
 
 enum told { UNDECIDED, TOLD, REFUSED /* both sides are known */ };
@@ -67,7 +71,8 @@ static enum told tell(struct rf_self *self, const struct rf_found *race, struct 
     size_t size = rf_note_size(note);
     if (size > RF_GRANULE && race->mask && !(rf_note_flags(note) & RF_A_FREE))
         size = (size_t)__builtin_popcount(race->mask); /* of a long range, what lies here */
-    struct rf_report_side second = { race->addr, race->size, race->note, self->number, false, race->predicted, false };
+    uint32_t second_note = rf_note_with_locks(race->note, race->locks);
+    struct rf_report_side second = { race->addr, race->size, second_note, self->number, false, race->predicted, false };
     struct rf_report_side first = { began(race->addr, race->mask, size), size, note, thread, true, false, false };
     if ((race->flags & RF_A_ATOMIC) && rf_atomic_defer(self, &second, &first, race->slot, race->time))
         return UNDECIDED;

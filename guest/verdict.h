@@ -10,7 +10,9 @@ struct rf_found {
     size_t size;
     unsigned flags;
     uint32_t note;
+    uint32_t locks;
     uint32_t moment, earlier, slot, time; /* the earlier access; `earlier` is its note */
+    uint32_t earlier_locks;
     unsigned mask;                        /* what it left in the granule */
     bool writes;
     bool predicted; /* it may happen under another schedule (guest/accu.h) */

@@ -102,7 +102,7 @@ struct rf_found rf_found_by(const struct rf_step *step, uintptr_t addr, size_t s
                               .flags = step->flags,
                               .note = note,
                               .moment = step->race,
-                              .earlier = rf_accu_note(rf_moment_note(step->race)),
+                              .earlier = rf_moment_note(step->race),
                               .slot = rf_moment_slot(step->race),
                               .time = rf_moment_time(step->race),
                               .mask = step->race_mask,
@@ -226,6 +226,7 @@ static void begin_game(void)
         self->thread.slot = self->number = i;
         self->block_slot = UINT32_MAX;
         self->moments = player->moments;
+        self->moments_mask = RF_MOMENT_CACHE - 1;
         self->frames = player->frames;
         player->hot.top = player->frames;
         player->hot.seen = self->seen = player->seen;
