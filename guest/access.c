@@ -417,11 +417,11 @@ static inline bool repeats_in_set(const uint64_t *place, uint64_t word, unsigned
     return false;
 }
 
-/* The same for all that has units. */
+/* The same for all that has units, or a pair. */
 static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
     if (!rf_word_has_units(word))
-        return false;
+        return !(word & RF_ODD_BIT) && rf_cell_is_pair(RF_WORD_X(word)) && rf_word_repeats(place, word, mask, flags);
     if (word & RF_WRITES_BIT)
         return repeats_in_record(place, word, mask, flags);
     return (!(flags & RF_A_WRITE) && repeats_in_set(place, word, mask)) || rf_word_repeats(place, word, mask, flags);
@@ -499,7 +499,7 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
         step_granule(place, word, mask, step);
         touch(place);
     }
-    if ((*place & RF_ODD_BIT) && !step->race)
+    if (!step->race && !repeats_plainly(*place, mask, step->flags)) /* hooks would not see it */
         rf_seen_put(addr, mask, step->flags);
 }
 

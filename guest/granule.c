@@ -58,8 +58,8 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
     if (rf_word_is_mixed(word)) {
         struct rf_masks masks = rf_word_masks(word);
         add(slices, masks.written, y, y);
-        add(slices, masks.read, x, y);
-        add(slices, ~(unsigned)(masks.written | masks.read) & 0xff, x, x);
+        add(slices, masks.read, rf_cell_w(x), y);
+        add(slices, ~(unsigned)(masks.written | masks.read) & 0xff, rf_cell_w(x), rf_cell_r(x));
         return;
     }
     if (rf_word_is_atomic(word)) {
@@ -80,8 +80,8 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
     if (word & RF_WRITES_BIT)
         add(slices, m, y, y);
     else
-        add(slices, m, x, y | (word & RF_ODD_BIT ? RF_IS_SET : 0));
-    add(slices, ~m & 0xff, x, x);
+        add(slices, m, rf_cell_w(x), y | (word & RF_ODD_BIT ? RF_IS_SET : 0));
+    add(slices, ~m & 0xff, rf_cell_w(x), rf_cell_r(x));
 }
 
 /* The bytes of the slice that are not in the mask become a slice of their own. */
@@ -303,24 +303,28 @@ void rf_slices_step(struct rf_slices *slices, unsigned mask, struct rf_step *ste
 /* Slices as a word whose Y is that moment, if there is a form for them. */
 static bool as_word_of(uint32_t y, const uint64_t *list, unsigned count, uint64_t *word)
 {
-    unsigned written = 0, read = 0;
-    uint32_t x = 0;
-    bool has_x = false;
+    unsigned written = 0, read = 0, rest = 0;
+    uint32_t x = 0, last = 0;
     for (unsigned i = 0; i < count; i++) {
         uint32_t w = RF_WORD_X(list[i]), r = RF_WORD_Y(list[i]);
-        if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || (r != y && r != w))
+        if (list[i] & (RF_ODD_BIT | RF_WRITES_BIT))
             return false;
-        if (w == y) {
+        if (w == y && r == y) {
             written |= RF_WORD_M(list[i]);
             continue;
         }
-        if (has_x && w != x)
+        if (((read | rest) && w != x) || (r != y && rest && r != last))
             return false;
         x = w;
-        has_x = true;
-        if (r == y)
+        if (r == y) {
             read |= RF_WORD_M(list[i]);
+        } else {
+            rest |= RF_WORD_M(list[i]);
+            last = r;
+        }
     }
+    if (rest && last != x && !rf_cell_named(x, last, &x))
+        return false;
     return rf_word_make(y, x, written, read, word);
 }
 
@@ -412,9 +416,9 @@ static unsigned spread(uint64_t word, uint64_t *list)
     if (written)
         list[count++] = RF_WORD(written, y, y);
     if (read)
-        list[count++] = RF_WORD(read, y, x) | (rf_word_has_units(word) ? RF_ODD_BIT : 0);
+        list[count++] = RF_WORD(read, y, rf_cell_w(x)) | (rf_word_has_units(word) ? RF_ODD_BIT : 0);
     if (rest)
-        list[count++] = RF_WORD(rest, x, x);
+        list[count++] = RF_WORD(rest, rf_cell_r(x), rf_cell_w(x));
     return count;
 }
 
@@ -489,6 +493,9 @@ static bool plain_quick(const uint64_t *place, uint64_t word, unsigned mask, con
         y = put_slice(place, list, &kept, made[i], step);
     if (kept <= 3 && as_word_of(y, list, kept, next))
         return true;
+    for (unsigned i = 0; i < kept && kept == 2; i++) /* the other one, beside a pair */
+        if (RF_WORD_Y(list[i]) != y && as_word_of(RF_WORD_Y(list[i]), list, kept, next))
+            return true;
     /* The record that it had is written anew if it has room: see rf_slices_word(). */
     bool reuse = rf_word_is_record(word) && (RF_WORD_M(word) > RF_RECORD_FEW) == (kept > RF_RECORD_FEW);
     uint32_t number = reuse ? RF_WORD_X(word) : rf_record_new(step->stripe, kept);
@@ -615,7 +622,7 @@ bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned ma
         if (m) /* a read, which stays beside it */
             return false;
     }
-    if (!rf_step_ordered(step, plain) || (plain && other))
+    if (rf_cell_is_pair(plain) || !rf_step_ordered(step, plain) || (plain && other))
         return false;
     *next = (other ? RF_WORD(RF_ATOMIC_TWO | code, now, other) : RF_WORD(RF_ATOMIC_ONE | code, now, plain)) | RF_ODD_BIT |
             RF_WRITES_BIT;
@@ -671,6 +678,12 @@ static unsigned repeated(uint64_t slice, unsigned flags)
     return mine ? RF_WORD_M(slice) : 0;
 }
 
+/* The last access of a cell that one with these flags would repeat. */
+static uint32_t last_in(uint32_t name, unsigned flags)
+{
+    return flags & RF_A_WRITE ? rf_cell_w(name) : rf_cell_r(name);
+}
+
 bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
     unsigned m = RF_WORD_M(word), covered = 0;
@@ -686,11 +699,11 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
             if (is_of_epoch(RF_WORD_Y(word)))
                 covered = flags & RF_A_WRITE ? masks.written : masks.written | masks.read;
         } else if (word & RF_WRITES_BIT)
-            covered = (is_of_epoch(RF_WORD_Y(word)) ? m : 0) | (is_of_epoch(RF_WORD_X(word)) ? ~m : 0);
-        else if (is_of_epoch(RF_WORD_X(word)))
+            covered = (is_of_epoch(RF_WORD_Y(word)) ? m : 0) | (is_of_epoch(last_in(RF_WORD_X(word), flags)) ? ~m : 0);
+        else if (is_of_epoch(rf_cell_w(RF_WORD_X(word))))
             covered = 0xff; /* written in this epoch */
         else if (!(flags & RF_A_WRITE))
-            covered = repeated(word & ~RF_WRITES_BIT, flags);
+            covered = repeated(word, flags) | (is_of_epoch(rf_cell_r(RF_WORD_X(word))) ? ~m : 0);
     } else {
         const uint64_t *record = rf_record_at(RF_WORD_X(word), m);
         for (unsigned i = 0; i < m && i < RF_RECORD_MOST; i++)

@@ -13,6 +13,7 @@
 #include "core/readmap.h"
 #include "guest/access.h"
 #include "guest/accu.h"
+#include "guest/cells.h"
 #include "guest/depot.h"
 #include "guest/units.h"
 
@@ -106,10 +107,12 @@ static inline unsigned rf_pairs_code(unsigned mask)
     return (mask & 1) + (mask >> 2 & 1) * 3 + (mask >> 4 & 1) * 9 + (mask >> 6 & 1) * 27;
 }
 
-/* The word for bytes written in y, bytes that were written in x and read in y, and others that were written in x. */
+/* The word for bytes written in y, bytes that were written in x and read in y, and others that were written in x. x may be a pair. */
 static inline bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
 {
     read &= ~written;
+    if ((written | read) == 0xff)
+        x = rf_cell_w(x);
     if (!read) {
         *word = RF_WORD(written, y, written == 0xff ? 0 : x) | RF_WRITES_BIT;
         return true;
@@ -140,6 +143,14 @@ struct rf_step {
 static inline bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
 {
     return rf_moment_time(moment) <= rf_clock_get(&step->self->thread.clock, rf_moment_slot(moment));
+}
+
+/* The same for all that a cell names. */
+static inline bool rf_step_ordered_cell(const struct rf_step *step, uint32_t name)
+{
+    if (__builtin_expect(rf_cell_is_pair(name), 0))
+        return rf_step_ordered(step, rf_cell_w(name)) && rf_step_ordered(step, rf_cell_r(name));
+    return rf_step_ordered(step, name);
 }
 
 /* Two accesses inside transactions never race (guest/transactions.h, 5). */
@@ -430,12 +441,12 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
     bool writes = step->flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
     if (!(word & RF_ODD_BIT) && (written || !writes) && !rf_accu) { /* they are in M, or join it if it says the same of them */
         unsigned more = mask & ~RF_WORD_M(word);
-        if (more && !rf_step_ordered(step, RF_WORD_X(word)))
+        if (more && !rf_step_ordered_cell(step, RF_WORD_X(word)))
             return false;
         if (!more || writes == written) {
             *next = word | (uint64_t)more << 56;
-            if (more && written && RF_WORD_M(*next) == 0xff)
-                *next &= ~RF_MOMENT_MASK;
+            if (more && RF_WORD_M(*next) == 0xff)
+                *next = (*next & ~RF_MOMENT_MASK) | (written ? 0 : rf_cell_w(RF_WORD_X(word)));
             return true;
         }
     }
@@ -443,7 +454,7 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
         return false;
     struct rf_masks masks = rf_word_masks(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
-    if ((mask & ~(unsigned)(masks.written | masks.read)) && !rf_step_ordered(step, x))
+    if ((mask & ~(unsigned)(masks.written | masks.read)) && !rf_step_ordered_cell(step, x))
         return false;
     if (__builtin_expect(rf_accu, 0)) {
         if (rf_moment_locks(y) != step->self->locks)
@@ -472,6 +483,29 @@ static inline bool rf_step_passes(const struct rf_step *step, uint32_t moment, b
     return common && (!writes || !(step->flags & RF_A_WRITE) || common == rf_step_locks(step, true));
 }
 
+/* The same for all that a cell names; AccuLock has no pairs. */
+static inline bool rf_step_passes_cell(const struct rf_step *step, uint32_t name)
+{
+    return __builtin_expect(rf_cell_is_pair(name), 0) ? rf_step_ordered_cell(step, name) : rf_step_passes(step, name, true);
+}
+
+/* A read of all bytes that have one of the two cells of a word that says where they were written, and of no others. */
+static inline bool rf_word_read_half(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+{
+    unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), read;
+    if (!rf_step_passes(step, y, true) || !rf_step_passes_cell(step, x))
+        return false;
+    if (mask == (~m & 0xff) && rf_cell_named(rf_cell_w(x), step->now, &read)) {
+        *next = RF_WORD(m, y, read) | RF_WRITES_BIT;
+        return true;
+    }
+    if (mask != m || rf_cell_is_pair(x) || !rf_cell_named(y, step->now, &read))
+        return false;
+    *next = RF_WORD(~m & 0xff, x, read) | RF_WRITES_BIT;
+    return true;
+}
+
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     unsigned m = RF_WORD_M(word);
@@ -479,7 +513,7 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
     if ((word & RF_ODD_BIT) && mask != 0xff)
         return false;
     if (step->flags & RF_A_WRITE) {
-        if (!rf_step_passes(step, y, word & RF_WRITES_BIT) || !rf_step_passes(step, x, true))
+        if (!rf_step_passes(step, y, word & RF_WRITES_BIT) || !rf_step_passes_cell(step, x))
             return false;
         if (__builtin_expect(rf_accu, 0) && (rf_moment_is_now(step->self, x) || (y != now && rf_moment_is_now(step->self, y))))
             return false; /* what was written in this epoch may have a lockset of several writes, which stays */
@@ -488,8 +522,10 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
             return true;
         }
         if (!(word & RF_WRITES_BIT) && word) {
-            *next = RF_WORD(mask, now, x) | RF_WRITES_BIT;
-            return !(m & ~mask); /* nothing is left that was read in Y */
+            if ((m & ~mask) && ((m | mask) != 0xff || !rf_cell_named(rf_cell_w(x), y, &x))) /* all that is left was read in Y, */
+                return false;
+            *next = RF_WORD(mask, now, x) | RF_WRITES_BIT; /* or nothing */
+            return true;
         }
         if (y == now && m) /* more bytes of the same */
             *next = (m | mask) == 0xff ? RF_WORD(0xff, now, 0) | RF_WRITES_BIT : word | (uint64_t)mask << 56;
@@ -502,21 +538,27 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
         return true;
     }
     if (word & RF_WRITES_BIT) {
-        if (m != 0xff || (word & RF_ODD_BIT))
+        if (word & RF_ODD_BIT)
             return false;
+        if (m != 0xff)
+            return rf_word_read_half(step, word, mask, next);
         *next = RF_WORD(mask, now, y);
         return rf_step_passes(step, y, true);
     }
-    if (!rf_step_passes(step, x, true))
+    if (!rf_step_passes_cell(step, x))
         return false;
     if (y == now && m) {
-        *next = word | (uint64_t)mask << 56;
+        *next = RF_WORD(m | mask, now, (m | mask) == 0xff ? rf_cell_w(x) : x);
         return true;
     }
-    *next = RF_WORD(mask, now, x);
     if (__builtin_expect(rf_accu, 0) && rf_moment_is_now(step->self, y)) /* the first read of the epoch has the fewest locks */
         return false;
-    return !(m & ~mask) && rf_step_replaces(step, y, 1);
+    if (!rf_step_replaces(step, y, 1))
+        return false;
+    if ((m & ~mask) && ((m | mask) != 0xff || !rf_cell_named(rf_cell_w(x), y, &x))) /* all that is left was read in Y, or nothing */
+        return false;
+    *next = RF_WORD(mask, now, mask == 0xff ? rf_cell_w(x) : x);
+    return true;
 }
 
 #endif

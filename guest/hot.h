@@ -5,6 +5,8 @@
  * 2. A word is, from the top:  M 8 | odd 1 | Y 27 | writes 1 | X 27.  X and Y are moments (guest/moments.h), 0 is "never".
  *      odd 0, writes 1: the bytes in M were last written in Y; the others in X. Last reads are the same.
  *      odd 0, writes 0: all bytes were last written in X; those in M were last read in Y, the others in X.
+ *        In these two, and in the mixed form, X may be a pair (guest/cells.h): then what was last written in X was last written in
+ *        the pair's write, and last read in its read unless Y says otherwise.
  *      odd 1, writes 0: as above, but Y is the number of a read map.
  *      odd 1, writes 1, Y not 0: mixed. M is four digits of base three, the lowest for the first two bytes: 0: last written in X;
  *        1: the same, and last read in Y; 2: last written in Y.

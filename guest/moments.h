@@ -27,10 +27,11 @@
 
 struct rf_moment_block {
     uint32_t slot;
-    uint32_t first; /* the time of its moment 0, less than 2^32 past any; RF_NOT_LINEAR: see RF_TIMES */
+    uint32_t first; /* the time of its moment 0, less than 2^32 past any; RF_NOT_LINEAR: see RF_TIMES; RF_PAIRS: guest/cells.h */
 };
 
 #define RF_NOT_LINEAR UINT32_MAX
+#define RF_PAIRS (UINT32_MAX - 1) /* the slot, too: nobody has it */
 
 /* Written by the thread that takes the block, before a moment of it is in any history; read by all. */
 extern struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS] RF_OURS;

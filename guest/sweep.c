@@ -53,6 +53,17 @@ static uint32_t move(uint32_t moment)
 
 typedef uint32_t visit_fn(uint32_t moment);
 
+/* A pair and what it names. Several words may name it: to visit what was visited already changes nothing. */
+static uint32_t visit_cell(uint32_t name, visit_fn *visit)
+{
+    name = visit(name);
+    if (rf_cell_is_pair(name)) {
+        struct rf_pair *pair = rf_pair_at(name);
+        *pair = (struct rf_pair){ visit(pair->w), visit(pair->r) };
+    }
+    return name;
+}
+
 static uint64_t visit_slice(uint64_t slice, visit_fn *visit)
 {
     uint32_t y = RF_WORD_Y(slice), x = RF_WORD_X(slice);
@@ -65,7 +76,7 @@ static uint64_t visit_slice(uint64_t slice, visit_fn *visit)
         y = visit(y);
     }
     uint64_t kept = slice & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28);
-    return kept | (uint64_t)y << 28 | visit(x);
+    return kept | (uint64_t)y << 28 | visit_cell(x, visit);
 }
 
 static void visit_word(uint64_t *place, visit_fn *visit)
@@ -73,7 +84,7 @@ static void visit_word(uint64_t *place, visit_fn *visit)
     uint64_t word = *place;
     if (rf_word_is_mixed(word) || rf_word_is_atomic(word)) {
         uint32_t y = visit(RF_WORD_Y(word));
-        *place = (word & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28)) | (uint64_t)y << 28 | visit(RF_WORD_X(word));
+        *place = (word & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28)) | (uint64_t)y << 28 | visit_cell(RF_WORD_X(word), visit);
         return;
     }
     if (rf_word_is_record(word)) {
@@ -134,7 +145,7 @@ static void keep_epoch(struct rf_self *self, void *context)
     }
 }
 
-/* A fresh moment that stands for the same. 0: there are no more blocks. */
+/* A fresh moment, or pair, that stands for the same. 0: there are no more blocks. */
 static uint32_t another(uint32_t moment)
 {
     uint32_t slot = rf_moment_slot(moment);
@@ -142,14 +153,15 @@ static uint32_t another(uint32_t moment)
         uint32_t block = rf_moments_take();
         if (!block)
             return 0;
-        rf_moment_blocks[block] = (struct rf_moment_block){ slot, RF_NOT_LINEAR };
+        rf_moment_blocks[block] = (struct rf_moment_block){ slot, slot == RF_PAIRS ? RF_PAIRS : RF_NOT_LINEAR };
         sweep.state[block] = OWN;
         sweep.next = block << RF_MOMENT_BLOCK_BITS;
         sweep.end = sweep.next + RF_MOMENT_BLOCK;
         sweep.slot = slot;
     }
     uint32_t fresh = sweep.next++;
-    ((uint32_t *)RF_TIMES)[fresh] = rf_moment_time(moment);
+    if (slot != RF_PAIRS)
+        ((uint32_t *)RF_TIMES)[fresh] = rf_moment_time(moment);
     ((struct rf_noted *)RF_NOTES)[fresh] = ((const struct rf_noted *)RF_NOTES)[moment];
     return fresh;
 }
@@ -230,8 +242,9 @@ void rf_sweep(struct rf_self *self)
         memset(sweep.state, FREE, sizeof sweep.state);
         rf_threads_each(prepare_thread, NULL);
         rf_nearby_clear_ended();
+        rf_cells_forget();
         visit_all(mark);
-        uint32_t kept = 0;
+        uint32_t kept = 0, cells = 0;
         for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
             if (sweep.state[block] != OWN && rf_moments_in_use(block))
                 sweep.state[block] = sweep.named[block] ? NAMED : EMPTIED;
@@ -244,7 +257,9 @@ void rf_sweep(struct rf_self *self)
                 sweep.moved[block] = NULL;
             }
             kept += rf_moments_in_use(block);
+            cells += rf_moments_in_use(block) && rf_moment_blocks[block].first == RF_PAIRS;
         }
+        rf_cells_keep(cells);
         RF_SYSCALL(SYS_madvise, sweep.seen, SEEN_BYTES, MADV_DONTNEED);
         sweep.next = sweep.end = 0;
         rf_moments_limit(kept);

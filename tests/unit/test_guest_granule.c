@@ -9,6 +9,7 @@
 
 #include "guest/access.c"
 #include "guest/accu.c"
+#include "guest/cells.c"
 #include "guest/depot.c"
 #include "guest/fib.c"
 #include "guest/granule.c"
@@ -376,6 +377,8 @@ static void play(uint64_t seed)
     for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
         if (rf_moments_in_use(block))
             rf_moments_free(block);
+    rf_cells_forget();
+    rf_cells_keep(0);
 }
 
 static int begin(void **state)
@@ -444,12 +447,15 @@ static void test_quick(void **state)
     }
     play_as(0);
     uint32_t now = rf_moment_now(rf_hot.self, 0x6000, 0, 8);
-    unsigned quick = 0;
+    unsigned quick = 0, pairs_met = 0;
     for (unsigned i = 0; i < 400000; i++) {
         unsigned m = random_below(&random, 3) ? random_below(&random, 256) : 0xff;
         uint32_t y = random_below(&random, 4) ? moments[random_below(&random, 12)] : now, x = moments[random_below(&random, 12)];
         bool writes = random_below(&random, 2);
         bool mixed = writes && y && random_below(&random, 3) == 0;
+        if ((m != 0xff || writes) && random_below(&random, 3) == 0) /* a pair, as long as there are any */
+            rf_cell_named(x, moments[random_below(&random, 12)], &x);
+        pairs_met += rf_cell_is_pair(x);
         uint64_t word = RF_WORD(mixed ? random_below(&random, 81) : m, y, x) | (writes ? RF_WRITES_BIT : 0) |
                         (mixed ? RF_ODD_BIT : 0);
         unsigned mask = ((1u << (1 + random_below(&random, 8))) - 1) << random_below(&random, 8) & 0xff;
@@ -475,7 +481,7 @@ static void test_quick(void **state)
                          byte, (unsigned long long)b, (unsigned long long)a);
         }
     }
-    assert_true(quick > 10000);
+    assert_true(quick > 10000 && pairs_met > 10000);
 }
 
 /* More histories than there are moments; then most of them go. Accesses are recorded again. */
