@@ -17,7 +17,7 @@
  * sampled: the reports are taken back (engine.start_over), and what has been recorded is made to happen before all that
  * follows, so that no race with it is seen.
  *
- * detect/pacer_clock.h has the clocks. Where Algorithms 12 and 13 differ from Table 4, which the proofs use, Table 4 is
+ * detect/pacer_clock.h has the clocks, detect/pacer.inc the rules for accesses. Where Algorithms 12 and 13 differ from Table 4, which the proofs use, Table 4 is
  * followed: one read epoch is replaced, of a read map only the thread's own entry.
  */
 #ifndef RF_DETECT_PACER_H
@@ -186,32 +186,26 @@ static inline bool pc_same_epoch_read(const struct pc_thread *t, const struct pc
     return mine && *mine >> 32 == rf_epoch_time(t->epoch);
 }
 
-/* Algorithm 12. */
-static __attribute__((noinline, unused)) bool pc_read_slow(struct pc *d, struct pc_thread *t, struct pc_cell *cell,
-                                                           uint32_t note)
+static inline void pc_forget_all(struct pc *d, struct pc_cell *cell)
 {
-    if (pc_same_epoch_read(t, cell))
-        return false;
-    bool race = pc_check_write(d, t, cell);
-    if (d->clocks.sampling)
-        pc_record_read(d, t, cell, note);
-    else
-        pc_discard_read(d, t, cell);
-    return race;
+    pc_forget_reads(d, cell);
+    cell->write = cell->write_note = 0;
 }
 
-/* Algorithm 13. */
-static __attribute__((noinline, unused)) bool pc_write_slow(struct pc *d, struct pc_thread *t, struct pc_cell *cell,
-                                                            uint32_t note)
-{
-    if (cell->write == t->epoch)
-        return false;
-    bool race = pc_check_write(d, t, cell) || pc_check_reads(d, t, cell, note);
-    pc_forget_reads(d, cell);
-    cell->write = d->clocks.sampling ? t->epoch : 0;
-    cell->write_note = d->clocks.sampling ? note : 0;
-    return race;
-}
+#define PC(name) pc_##name
+#define PC_STATE struct pc
+#define PC_THREAD struct pc_thread
+#define PC_CELL struct pc_cell
+#define PC_READ_NOW(t, cell) pc_same_epoch_read(t, cell)
+#define PC_WRITTEN_NOW(t, cell) ((cell)->write == (t)->epoch)
+#define PC_CHECK_WRITE(d, t, cell) pc_check_write(d, t, cell)
+#define PC_CHECK_READS(d, t, cell, note) pc_check_reads(d, t, cell, note)
+#define PC_SAMPLING(d) ((d)->clocks.sampling)
+#define PC_RECORD_READ(d, t, cell, note) pc_record_read(d, t, cell, note)
+#define PC_RECORD_WRITE(d, t, cell, note) ((cell)->write = (t)->epoch, (cell)->write_note = (note))
+#define PC_DISCARD_READ(d, t, cell) pc_discard_read(d, t, cell)
+#define PC_FORGET(d, cell) pc_forget_all(d, cell)
+#include "detect/pacer.inc"
 
 /* Invariant 4; true if there is nothing more to do. */
 static inline bool pc_fast(const struct pc *d, const struct pc_cell *cell, struct pc_access_counts *counts)

@@ -17,6 +17,7 @@
 #include "guest/memory.h"
 #include "guest/nearby.h"
 #include "guest/objects.h"
+#include "guest/pacer.h"
 #include "guest/policy.h"
 #include "guest/refusal.h"
 #include "guest/seen.h"
@@ -28,19 +29,29 @@
 #include "guest/verdict.h"
 
 
+/* Of its patch, or, with 2 in its place, every time. */
+static __attribute__((noinline)) void touch_first(uint64_t *word, uint8_t *touched)
+{
+    if (*touched != 1 + rf_pacer) {
+        *touched = 1 + rf_pacer;
+        rf_districts[((uintptr_t)touched - RF_TOUCHED) >> 12] = 1;
+    }
+    if (rf_pacer)
+        rf_pacer_sets(rf_hot.self, word);
+}
+
 /* After the word was set, by an instruction that is a fence, too: clear_words() says why. */
 static inline void touch(uint64_t *word)
 {
     uint8_t *touched = rf_touched(word);
-    if (__builtin_expect(!*touched, 0)) {
-        *touched = 1;
-        rf_districts[((uintptr_t)touched - RF_TOUCHED) >> 12] = 1;
-    }
+    if (__builtin_expect(*touched != 1, 0))
+        touch_first(word, touched);
 }
 
 static void touch_range(uint64_t *from, uint64_t *to)
 {
-    for (uint64_t *word = from; word < to; word += RF_PATCH / sizeof *word)
+    size_t step = (__builtin_expect(rf_pacer, 0) ? (size_t)1 << RF_LINE_BITS : RF_PATCH) / sizeof *from;
+    for (uint64_t *word = from; word < to; word += step)
         touch(word);
     touch(to - 1);
 }
@@ -73,7 +84,7 @@ __attribute__((noinline)) void rf_step_locked(uint64_t *place, unsigned mask, st
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     uint64_t quick;
     bool refuses = __builtin_expect(rf_refuses, 0) && !step->allowed && !step->self->late;
-    if (rf_locked_quick(place, step, word, mask, &quick)) {
+    if (!step->passes && rf_locked_quick(place, step, word, mask, &quick)) {
         uint64_t old = word;
         if (quick == word || __atomic_compare_exchange_n(place, &word, quick, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             rf_record_end_unless(stripe, old, quick);
@@ -323,14 +334,17 @@ bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, uns
     uint64_t *place = rf_word(granule);
     bool races = false;
     rf_busy_begin(self);
-    step.now = rf_moment_for(self, note, rf_note_locks(note));
-    if (step.now) {
+    step.passes = rf_pacer_outside();
+    step.now = step.passes ? 0 : rf_moment_for(self, note, rf_note_locks(note));
+    if (step.passes) {
+        races = rf_pacer_granule(place, mask, &step);
+    } else if (step.now) {
         races = step_granule(place, __atomic_load_n(place, __ATOMIC_ACQUIRE), mask, &step);
         touch(place);
-        if (races) {
-            unsigned first = (unsigned)__builtin_ctz(mask), size = 32 - (unsigned)__builtin_clz(mask) - first;
-            *race = rf_found_by(&step, granule + first, size, note);
-        }
+    }
+    if (races) {
+        unsigned first = (unsigned)__builtin_ctz(mask), size = 32 - (unsigned)__builtin_clz(mask) - first;
+        *race = rf_found_by(&step, granule + first, size, note);
     }
     rf_busy_end(self);
     return races;
@@ -356,7 +370,9 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
     if (!races) {
         rf_busy_begin(self);
         bool filtered = __builtin_expect(rf_detour, 0) && rf_escape_leaves && rf_escape_filters(self, addr, size);
-        if (!filtered)
+        if (__builtin_expect(rf_detour, 0) && rf_pacer_outside())
+            races = rf_pacer_step(self, addr, size, flags, pc, &race);
+        else if (!filtered)
             races = flags & RF_A_ATOMIC ? step_atomic_access(&step, addr, size, pc, &race)
                                         : step_all(&step, addr, size, pc, &race);
         rf_busy_end(self);
@@ -370,6 +386,8 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 bool rf_access_step(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
 {
     struct rf_step step = { .self = self, .flags = flags };
+    if (__builtin_expect(rf_detour, 0) && rf_pacer_outside())
+        return rf_pacer_step(self, addr, size, flags, pc, race);
     return flags & RF_A_ATOMIC ? step_atomic_access(&step, addr, size, pc, race) : step_all(&step, addr, size, pc, race);
 }
 
@@ -518,6 +536,14 @@ static void slow_end(const struct rf_step *step, uintptr_t addr, unsigned size, 
 
 static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
 {
+    if (__builtin_expect(rf_detour, 0) && rf_pacer_outside()) {
+        struct rf_found race;
+        bool races = rf_pacer_step(step->self, addr, size, step->flags, pc, &race);
+        rf_busy_end(step->self);
+        if (__builtin_expect(races, 0))
+            tell_race(step->self, addr, size, step->flags, pc, &race);
+        return;
+    }
     if (__builtin_expect(rf_detour, 0) && rf_escape_leaves) {
         bool filtered = rf_escape_filters(step->self, addr, size);
         rf_escape_stores(addr, size, step->flags);
@@ -666,7 +692,10 @@ static void clear_words(uint64_t *from, uint64_t *to, bool give_back)
             __atomic_store_n(touched, 0, __ATOMIC_RELAXED);
             __atomic_thread_fence(__ATOMIC_SEQ_CST);
         }
-        set_words(from, next, 0);
+        if (__builtin_expect(rf_pacer, 0))
+            rf_pacer_clear(from, next);
+        else
+            set_words(from, next, 0);
         if (whole && give_back)
             RF_SYSCALL(SYS_madvise, from, (char *)next - (char *)from, MADV_DONTNEED);
     }
@@ -681,6 +710,8 @@ void rf_range_clear(uintptr_t addr, size_t size)
         return;
     uintptr_t end = addr + size;
     rf_seen_forget();
+    if (__builtin_expect(rf_pacer, 0) && rf_pacer_knows_nothing(addr, size))
+        return;
     rf_busy_begin(self);
     if (addr % RF_GRANULE) {
         unsigned mask = 0xffu << addr % RF_GRANULE & 0xff;
@@ -710,6 +741,10 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
         rf_txn_new_memory(self, addr, size);
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_ALLOC, addr, size, pc)) {
         rf_tap_access(self, addr, written, RF_A_WRITE, pc);
+        return 0;
+    }
+    if (__builtin_expect(rf_detour, 0) && rf_pacer_outside()) {
+        rf_range_clear(addr, size);
         return 0;
     }
     rf_busy_begin(self);
@@ -742,6 +777,13 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
         return 0;
     }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_memory(self, RF_FREE, addr, size, pc)) {
+        rf_objects_forget(addr, size);
+        return 0;
+    }
+    if (__builtin_expect(rf_detour, 0) && rf_pacer_outside()) {
+        rf_seen_forget();
+        if (!rf_pacer_knows_nothing(addr, size))
+            rf_pacer_access(self, addr, size, RF_A_WRITE | RF_A_FREE, pc);
         rf_objects_forget(addr, size);
         return 0;
     }

@@ -165,6 +165,25 @@ static void put_atomic(struct rf_slice *slice, struct rf_step *step)
     rf_readers_add(r & ~RF_IS_SET, step->now);
 }
 
+/* Nothing joins it. */
+static void discard_atomic(struct rf_slice *slice, struct rf_step *step)
+{
+    uint32_t r = rf_slice_r(slice), set = r & ~RF_IS_SET;
+    bool writes = step->flags & RF_A_WRITE;
+    if (!(r & RF_IS_SET)) {
+        if (rf_step_ordered(step, r) && (writes || !conflicts(r, 0)))
+            slice->mask = 0;
+        return;
+    }
+    remove_replaced(set, step);
+    uint32_t count = rf_readers_at(set)->count;
+    if (count > 1)
+        return;
+    slice->cell.word = count ? rf_readers_list(rf_readers_at(set))[0] : 0;
+    slice->mask = count ? slice->mask : 0;
+    rf_readers_end(step->stripe, set);
+}
+
 /* A plain slice, against an access of either kind. */
 static void check_plain(const struct rf_slice *slice, struct rf_step *step)
 {
@@ -210,9 +229,12 @@ static void step_atomic(struct rf_slices *slices, unsigned mask, struct rf_step 
         if (slice->mask & ~mask)
             split(slices, i, mask, step);
         left &= ~(unsigned)slices->list[i].mask;
-        put_atomic(&slices->list[i], step);
+        if (__builtin_expect(step->passes, 0))
+            discard_atomic(&slices->list[i], step);
+        else
+            put_atomic(&slices->list[i], step);
     }
-    if (left)
+    if (left && !step->passes)
         add(slices, left, 0, step->now)->atomic = true;
 }
 
@@ -239,7 +261,9 @@ static void step_plain(struct rf_slices *slices, unsigned mask, struct rf_step *
         unsigned whole = slice->mask;
         if (slice->mask & ~mask)
             split(slices, i, mask, step);
-        if (writes)
+        if (__builtin_expect(step->passes, 0))
+            writes ? pcm_write_slow(step, step, &slices->list[i].cell, 0) : pcm_read_slow(step, step, &slices->list[i].cell, 0);
+        else if (writes)
             rf_accu ? alm_write(step, step, &slices->list[i].cell, 0, 0) : ftm_write(step, step, &slices->list[i].cell, 0, 0);
         else
             rf_accu ? alm_read(step, step, &slices->list[i].cell, 0, 0) : ftm_read(step, step, &slices->list[i].cell, 0, 0);

@@ -133,6 +133,7 @@ struct rf_step {
     uint32_t now;             /* its moment */
     unsigned flags;
     bool allowed;      /* it happens, even if it races (guest/refusal.h) */
+    bool passes;       /* it is not recorded (guest/pacer.h); then it has no moment, now is 0 */
     bool needs_stripe; /* the step cannot be done without */
     uint32_t race;     /* the moment that it races with; 0: none */
     bool race_writes;  /* that was a write */
@@ -364,6 +365,56 @@ static inline uint64_t rf_accu_written(struct rf_step *step, rf_lockset locks)
 #undef AL_END
 #undef AL_COPIED
 #undef AL_COUNT
+
+/* PACER's, outside of sampling periods; within them it is FastTrack. R repeats W when there was no read since. With the stripe's lock. Of a
+ * set those go that happen before now, the thread's own among them: whoever races with such a read later races with this one, too, which is
+ * the later one of the two. */
+static inline void rf_pass_discard(struct rf_step *step, struct ftm_cell *cell)
+{
+    uint32_t r = (uint32_t)cell->word, w = (uint32_t)(cell->word >> 32), left = r;
+    if (r >> 31) {
+        uint32_t set = r & INT32_MAX;
+        struct rf_readers *readers = rf_readers_at(set);
+        for (uint32_t i = readers->count; i-- > 0;)
+            if (rf_step_ordered(step, rf_readers_list(readers)[i]))
+                rf_readers_remove(set, i);
+        if (readers->count <= 1) {
+            left = readers->count ? rf_readers_list(readers)[0] : w;
+            rf_readers_end(step->stripe, set);
+        }
+    } else if (rf_step_ordered(step, r)) {
+        left = w;
+    }
+    cell->word = (uint64_t)w << 32 | left;
+}
+
+static inline bool rf_pass_read_now(const struct rf_step *step, const struct ftm_cell *cell)
+{
+    uint32_t r = (uint32_t)cell->word, w = (uint32_t)(cell->word >> 32);
+    if (!(r >> 31))
+        return rf_moment_is_now(step->self, r) || rf_moment_is_now(step->self, w);
+    struct rf_readers *readers = rf_readers_at(r & INT32_MAX);
+    for (uint32_t i = 0; i < readers->count; i++)
+        if (rf_moment_is_now(step->self, rf_readers_list(readers)[i]))
+            return true;
+    return rf_moment_is_now(step->self, w);
+}
+
+#define PC(name) pcm_##name
+#define PC_STATE struct rf_step
+#define PC_THREAD struct rf_step
+#define PC_CELL struct ftm_cell
+#define PC_READ_NOW(t, cell) rf_pass_read_now(t, cell)
+#define PC_WRITTEN_NOW(t, cell) rf_moment_is_now((t)->self, (uint32_t)((cell)->word >> 32))
+#define PC_CHECK_WRITE(d, t, cell)                                                                                           \
+    (ftm_races_with_write(d, t, (uint32_t)((cell)->word >> 32)) && rf_step_race(d, (uint32_t)((cell)->word >> 32), true))
+#define PC_CHECK_READS(d, t, cell, note) ftm_write_check(d, t, cell)
+#define PC_SAMPLING(d) false
+#define PC_RECORD_READ(d, t, cell, note) ((void)0)
+#define PC_RECORD_WRITE(d, t, cell, note) ((void)0)
+#define PC_DISCARD_READ(d, t, cell) rf_pass_discard(t, cell)
+#define PC_FORGET(d, cell) ftm_clear(d, cell)
+#include "detect/pacer.inc"
 
 #define RF_IS_SET (UINT32_C(1) << 31) /* of a cell's R: it is the number of a set */
 

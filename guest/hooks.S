@@ -11,6 +11,8 @@
 
 #define RF_PUT_TLS 0x7a5a0000 /* + offset in struct rf_hot */
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001
+#define RF_PUT_GATE 0x7a5a7a5a7a5a0002
+#define RF_PUT_HOOK 0x7a5a0100
 
         .text
 
@@ -328,6 +330,50 @@ near_\name:
         FUNC_EXIT \near
 .endm
 
+/* What pacer puts before a hook's copy (guest/pacer.h): outside of periods it returns if nothing is known of the memory. It is put
+ * together by guest/near.c, which knows where the copy is: RF_PUT_HOOK is how far from the end of the jump. The byte of the line is
+ * looked at first, since nearly all are 0 and few lines of the cache hold them. */
+.macro GATE wide
+        movabs  $RF_PUT_GATE, %rax
+        cmpb    $1, (%rax)
+        jae     1f
+        ret
+1:      ja      3f
+.if \wide
+        lea     \wide - 1(%rdi), %rdx
+        movabs  $RF_ADDRESS_MASK, %rax
+        and     %rax, %rdx
+        and     %rdi, %rax
+        mov     %rax, %rsi
+        mov     %rdx, %r8
+        shr     $RF_LINE_BITS, %rsi
+        shr     $RF_LINE_BITS, %r8
+        movabs  $RF_LINES, %rcx
+        movzbl  (%rsi,%rcx), %esi
+        or      (%r8,%rcx), %sil
+        jne     2f
+        ret
+2:      movabs  $RF_WORDS, %rcx
+        mov     (%rdx,%rcx), %rdx
+        or      (%rax,%rcx), %rdx
+.else
+        movabs  $RF_ADDRESS_MASK, %rax
+        and     %rdi, %rax
+        mov     %rax, %rdx
+        shr     $RF_LINE_BITS, %rdx
+        movabs  $RF_LINES, %rcx
+        cmpb    $0, (%rdx,%rcx)
+        jne     2f
+        ret
+2:      movabs  $RF_WORDS, %rcx
+        cmpq    $0, (%rax,%rcx)
+.endif
+        jne     3f
+        ret
+3:      .byte   0xe9 /* jmp */
+        .long   RF_PUT_HOOK
+.endm
+
         ALL     0
 
 /* Not run where they stand. */
@@ -338,6 +384,17 @@ near_\name:
 rf_near_begin:
         ALL     1
 rf_near_end:
+
+        .globl  rf_near_gates, rf_near_gates_end
+        .hidden rf_near_gates, rf_near_gates_end
+        .p2align RF_GATE_ROOM_BITS, 0xcc
+rf_near_gates: /* for accesses inside one line; of 2, 4, 8 and 16 bytes that may lie in two. guest/near.c: RF_GATE_ROOM each */
+.irp    size, 0, 2, 4, 8, 16
+        .p2align RF_GATE_ROOM_BITS, 0xcc
+        GATE    \size
+.endr
+        .p2align RF_GATE_ROOM_BITS, 0xcc
+rf_near_gates_end:
 
 /* Which hook lies where: offset from rf_near_begin, name. */
 .macro NAME name

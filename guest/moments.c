@@ -4,6 +4,7 @@
 #include "guest/depot.h"
 #include "guest/escape.h"
 #include "guest/memory.h"
+#include "guest/pacer.h"
 #include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
@@ -96,6 +97,8 @@ void rf_epoch_begin(struct rf_self *self)
 {
     if (__builtin_expect(rf_escape_leaves != NULL, 0) && rf_hot.self == self)
         rf_escape_flush(self);
+    if (__builtin_expect(rf_pacer, 0))
+        rf_pacer_work(self);
     bool running = rf_hot.self == self;
     /* No moment since the last epoch began: this is still it. */
     if (running && !rf_hot.span && rf_hot.first == self->next_moment &&

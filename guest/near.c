@@ -17,6 +17,7 @@
 #include "guest/memory.h"
 #include "guest/modules.h"
 #include "guest/options.h"
+#include "guest/pacer.h"
 #include "guest/pair.h"
 #include "guest/patch.h"
 #include "guest/system.h"
@@ -25,10 +26,12 @@
 #include "sites/scan.h"
 
 /* guest/hooks.S */
-extern const char rf_near_begin[], rf_near_end[], rf_near_names[];
+extern const char rf_near_begin[], rf_near_end[], rf_near_names[], rf_near_gates[];
 void rf_slow_access(void);
 #define RF_PUT_TLS 0x7a5a0000u
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001u
+#define RF_PUT_GATE 0x7a5a7a5a7a5a0002u
+#define RF_PUT_HOOK 0x7a5a0100u
 
 #define PAGE ((uintptr_t)4096)
 
@@ -79,9 +82,67 @@ static uint32_t wanted(void *unused, const char *name, const uintptr_t *slot)
 
 /* -- the copies ----------------------------------------------------------------------------------------------------------------- */
 
+#define GATE_ROOM ((size_t)1 << RF_GATE_ROOM_BITS)
+
+/* Pacer's gates follow the copies, in the order of the names. */
+static bool has_gates(void)
+{
+    return rf_pacer && !rf_tap;
+}
+
+static size_t gates_at(void)
+{
+    return ((size_t)(rf_near_end - rf_near_begin) + GATE_ROOM - 1) & ~(GATE_ROOM - 1);
+}
+
 static size_t block_size(void)
 {
-    return ((size_t)(rf_near_end - rf_near_begin) + PAGE - 1) & ~(PAGE - 1);
+    size_t count = 0;
+    uint32_t offset;
+    for (const char *at = rf_near_names; __builtin_memcpy(&offset, at, sizeof offset), offset != RF_NO_HOOK; count++)
+        for (at += sizeof offset; *at++;)
+            ;
+    return (gates_at() + (has_gates() ? count * GATE_ROOM : 0) + PAGE - 1) & ~(PAGE - 1);
+}
+
+static bool has(const char *text, const char *part)
+{
+    for (; *text; text++) {
+        size_t i = 0;
+        while (part[i] && text[i] == part[i])
+            i++;
+        if (!part[i])
+            return true;
+    }
+    return false;
+}
+
+/* The template of a hook's gate: 0 for an access inside one line, 1 to 4 for 2, 4, 8 and 16 bytes that may lie in two. */
+static unsigned gate_kind(const char *name)
+{
+    if (has(name, "16"))
+        return 4;
+    return !has(name, "unaligned") ? 0 : has(name, "2") ? 1 : has(name, "4") ? 2 : 3;
+}
+
+/* By a hook's number / 16, as templates are aligned: where its gate lies in each block. What enters and leaves functions has none: 0. */
+static uint16_t gates[PAGE * 2 / 16];
+
+static void fill_gate(uint8_t *block, uint32_t hook, const char *name, uint8_t *gate)
+{
+    gates[hook / 16 % (sizeof gates / sizeof *gates)] = (uint16_t)(gate - block);
+    __builtin_memcpy(gate, rf_near_gates + gate_kind(name) * GATE_ROOM, GATE_ROOM);
+    for (size_t i = 0; i + 8 <= GATE_ROOM; i++) {
+        uint64_t word;
+        __builtin_memcpy(&word, gate + i, 8);
+        if (word == RF_PUT_GATE) {
+            word = (uintptr_t)&rf_gate;
+            __builtin_memcpy(gate + i, &word, 8);
+        } else if ((uint32_t)word == RF_PUT_HOOK) {
+            uint32_t distance = (uint32_t)(block + hook - (gate + i + 4));
+            __builtin_memcpy(gate + i, &distance, 4);
+        }
+    }
 }
 
 /* Puts the constants of this process into a copy of the templates. */
@@ -106,6 +167,16 @@ static void fill_block(uint8_t *to, void *unused)
     }
     if (rf_tap)
         rf_tap_hooks(to);
+    uint32_t hook;
+    uint8_t *gate = to + gates_at();
+    for (const char *at = rf_near_names; has_gates() && (__builtin_memcpy(&hook, at, sizeof hook), hook != RF_NO_HOOK);) {
+        at += sizeof hook;
+        if (!has(at, "func"))
+            fill_gate(to, hook, at, gate);
+        gate += GATE_ROOM;
+        while (*at++)
+            ;
+    }
 }
 
 /* Copies that all code from low to high can call. */
@@ -140,7 +211,8 @@ static void change_call(void *unused, const struct rf_hook_call *call)
         change.removed++;
         return;
     }
-    rf_patch_form(call->at, call->length, call->jump, change.block->at + call->hook, form);
+    uint32_t gate = gates[call->hook / 16 % (sizeof gates / sizeof *gates)];
+    rf_patch_form(call->at, call->length, call->jump, change.block->at + (gate ? gate : call->hook), form);
     rf_patch_add(call->at, form, call->length);
     change.calls++;
 }

@@ -21,6 +21,7 @@
 #include "guest/online_filter.h"
 #include "guest/online_pairs.h"
 #include "guest/options.h"
+#include "guest/pacer.h"
 #include "guest/pair.h"
 #include "guest/refusal.h"
 #include "guest/report.h"
@@ -256,17 +257,6 @@ static inline unsigned mask_of(uintptr_t addr, size_t length)
     return ((1u << length) - 1) << addr % RF_GRANULE;
 }
 
-/* The gate is shut for all of this memory: nothing is known of it, and nothing is to be kept. */
-static bool is_shut(uintptr_t addr, size_t size)
-{
-    if (listening.hooks != RF_HOOKS_GATED || __atomic_load_n(&rf_gate, __ATOMIC_RELAXED) || size >= RF_PAGE)
-        return false;
-    for (const uint8_t *gate = rf_gate_byte(addr); gate <= rf_gate_byte(addr + size - 1); gate++)
-        if (__atomic_load_n(gate, __ATOMIC_RELAXED))
-            return false;
-    return true;
-}
-
 /* True: the access would race, which is kept to be told, and it is not recorded. */
 static bool is_refused(struct rf_self *self, struct listener *me, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
@@ -313,7 +303,7 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
     uint32_t site = detector->wants_site ? rf_pair_class(pc) : 0;
     if (detector->wants_site && !site)
         return;
-    if ((__builtin_expect(rf_benign_any, 0) && rf_benign(addr, size)) || is_shut(addr, size))
+    if (__builtin_expect(rf_benign_any, 0) && rf_benign(addr, size))
         return;
     struct listener *me = listener_of(self);
     if (by_function && !(flags & (RF_A_ATOMIC | RF_A_FREE)) && !looks(self, me, flags & RF_A_WRITE))
@@ -340,7 +330,7 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
         if (!locked) {
             rf_spin_lock(&lock);
             locked = true;
-            if (detector->gated && by_time)
+            if (detector->has_periods && by_time)
                 turn(me, write ? RF_WRITE : RF_READ);
             if (detector->pairs && !access.site)
                 access.site = rf_pairs_site(place);
@@ -413,7 +403,7 @@ static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, 
         rf_filter_next(&me->filter);
     rf_spin_lock(&lock);
     work++;
-    if (detector->gated)
+    if (detector->has_periods)
         turn(me, as_signal(op));
     if (op == RF_FORK || op == RF_JOIN)
         key = index_of((uint32_t)key);
@@ -494,8 +484,6 @@ static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, siz
     struct rf_online_access access = { .thread = me->index, .flags = flags };
     struct rf_online_race race;
     unsigned turns = 0;
-    if (is_shut(addr, size))
-        return;
     if (op == RF_FREE && __builtin_expect(rf_refuses, 0) && is_refused(self, me, addr, size, flags, pc))
         return;
     rf_filter_forget(&me->filter, addr, size);
@@ -628,36 +616,12 @@ static const struct rf_tap deaf = { .alone = true,
                                     .fork_child = hear_modules,
                                     .hooks = RF_HOOKS_RETURN };
 
-/* A share: "0.01", "1", "3%". Anything else ends the program. */
-static double share_of(const char *text)
-{
-    double value = 0, place = 1;
-    const char *at = text;
-    bool point = false, digits = false;
-    for (; (*at >= '0' && *at <= '9') || (*at == '.' && !point); at++) {
-        if (*at == '.') {
-            point = true;
-            continue;
-        }
-        digits = true;
-        place = point ? place / 10 : place;
-        value = point ? value + place * (*at - '0') : 10 * value + (*at - '0');
-    }
-    if (*at == '%' && digits) {
-        value /= 100;
-        at++;
-    }
-    if (*at || !digits || value > 1)
-        rf_die("rate takes a share from 0 to 1, not '%s'", text);
-    return value;
-}
-
 static void read_settings(void)
 {
     uint32_t usual = same(rf_options.sample_by, "time") ? 10 : 100;
-    by_time = detector->gated && same(rf_options.sample_by, "time");
+    by_time = detector->has_periods && same(rf_options.sample_by, "time");
     by_function = same(detector->name, "literace");
-    settings.rate = share_of(rf_options.rate);
+    settings.rate = rf_share_of(rf_options.rate);
     settings.period = rf_options.period ? (uint32_t)rf_options.period : usual;
     settings.burst = (uint32_t)rf_options.period;
     settings.seed = (uint64_t)rf_options.seed * UINT64_C(0xd1342543de82ef95);
@@ -670,7 +634,7 @@ void rf_online_begin(char **environment)
         rf_tap = &deaf;
         return;
     }
-    if (rf_accu_begin())
+    if (rf_accu_begin() || rf_pacer_begin())
         return;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (same(all[i]->name, settings.full ? "litehb" : rf_options.detector))
@@ -691,8 +655,6 @@ void rf_online_begin(char **environment)
         listening.hook = hook_of_pairs;
         rf_options.suppress_equal_addresses = false; /* one address may show many pairs */
     }
-    if (detector->gated && !rf_options.stats) /* to count operations all of them must be seen */
-        listening.hooks = RF_HOOKS_GATED;
     rf_tap = &listening;
 }
 

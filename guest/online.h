@@ -50,7 +50,7 @@ struct rf_online {
     void (*sync)(uint32_t thread, enum rf_op op, uint64_t key);
     void (*turn)(uint32_t thread, enum rf_op op,
                  uint32_t work); /* before an operation: may a sampling period begin or end? */
-    bool gated;                  /* it has periods, and the gate of guest/tap.h */
+    bool has_periods;
     void (*commit)(const struct rf_event *event,
                    bool begin); /* a COMMIT with its parts behind it; the accesses come in between */
     /* ALLOC or FREE of a piece of memory that lies inside one page of the shadow. */

@@ -343,3 +343,26 @@ void rf_options_read(char **environment)
     if (rf_options.help)
         list();
 }
+
+double rf_share_of(const char *text)
+{
+    double value = 0, place = 1;
+    const char *at = text;
+    bool point = false, digits = false;
+    for (; (*at >= '0' && *at <= '9') || (*at == '.' && !point); at++) {
+        if (*at == '.') {
+            point = true;
+            continue;
+        }
+        digits = true;
+        place = point ? place / 10 : place;
+        value = point ? value + place * (*at - '0') : 10 * value + (*at - '0');
+    }
+    if (*at == '%' && digits) {
+        value /= 100;
+        at++;
+    }
+    if (*at || !digits || value > 1)
+        rf_die("rate takes a share from 0 to 1, not '%s'", text);
+    return value;
+}

@@ -19,6 +19,7 @@ extern struct rf_run_options rf_options;
 /* Defaults, then __tsan_default_options(), then TSAN_OPTIONS, then REDFLAG_OPTIONS: the last one counts. An unknown name, or a value
  * that is none, ends the program with one line that says which and where. `environment` is the block that the kernel gave. */
 void rf_options_read(char **environment);
+double rf_share_of(const char *text); /* "0.01", "1", "3%"; anything else ends the program */
 char *rf_environment(char **environment, const char *name);
 
 #endif

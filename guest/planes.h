@@ -27,7 +27,8 @@
 /* RF_READERS (guest/hot.h) is here: sets of moments, guest/units.h */
 #define RF_RECORDS 0x506000000000  /* records of four slices, */
 #define RF_LRECORDS 0x507000000000 /* and of more */
-#define RF_PLANES_END 0x508000000000
+/* RF_LINES (guest/hot.h) is here */
+#define RF_PLANES_END (RF_LINES + (RF_WORDS_SIZE >> RF_LINE_BITS))
 
 #define RF_PATCH_BITS 16
 #define RF_PATCH ((uintptr_t)1 << RF_PATCH_BITS)
@@ -42,10 +43,15 @@ static inline uint64_t *rf_object_page(uintptr_t addr)
     return (uint64_t *)(((addr & RF_ADDRESS_MASK) >> 12) * sizeof(uint64_t) + RF_OBJECT_PAGES);
 }
 
-/* Whether any word of the patch was ever set. */
+/* Whether any word of the patch was ever set: 1, or 2 if each word that is set must be told (guest/pacer.h). */
 static inline uint8_t *rf_touched(const uint64_t *word)
 {
     return (uint8_t *)((((uintptr_t)word - RF_WORDS) >> RF_PATCH_BITS) + RF_TOUCHED);
+}
+
+static inline uint8_t *rf_line(const uint64_t *word)
+{
+    return (uint8_t *)((((uintptr_t)word - RF_WORDS) >> RF_LINE_BITS) + RF_LINES);
 }
 
 /* For sweeps: one byte for each 4096 patches. */

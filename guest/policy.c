@@ -38,7 +38,7 @@ void rf_policy_begin(void)
         return;
     }
     rf_policy_no_hot = rf_policy == RF_POLICY_SPIN || rf_options.stats;
-    rf_detour = rf_policy != RF_POLICY_CAS || rf_options.escape;
+    rf_detour |= rf_policy != RF_POLICY_CAS || rf_options.escape;
     rf_seen_off |= rf_policy_no_hot || rf_options.escape;
     if (rf_policy == RF_POLICY_FIB)
         rf_fib_begin();

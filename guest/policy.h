@@ -19,7 +19,8 @@
 enum rf_policy { RF_POLICY_CAS, RF_POLICY_CAS_COUNTED, RF_POLICY_NONE, RF_POLICY_SPIN, RF_POLICY_FIB };
 
 extern uint32_t rf_policy RF_OURS;
-extern bool rf_detour RF_OURS; /* another policy than RF_POLICY_CAS, or guest/escape.h: what nearly all accesses do is not enough */
+extern bool rf_detour RF_OURS; /* another policy than RF_POLICY_CAS, or guest/escape.h, or outside of guest/pacer.h's
+                               * periods: what nearly all accesses do is not enough */
 
 /* Every access goes the long way: for `spin`, which locks for each, and for counting. */
 extern bool rf_policy_no_hot RF_OURS;

@@ -26,6 +26,7 @@
 #include "guest/access.h"
 #include "guest/accu.h"
 #include "guest/annotations.h"
+#include "guest/pacer.h"
 #include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
@@ -367,7 +368,7 @@ static char **list_on_stack(void)
     return (char **)(count + 1) + *count + 1;
 }
 
-/* The built-in detector goes on as AccuLock, and every access comes the long way, where it is told first. */
+/* The built-in detector goes on as AccuLock or PACER, and every access comes the long way, where it is told first. */
 static void listen_beside(void)
 {
     static struct rf_tap beside;
@@ -408,7 +409,7 @@ void rf_record_begin(char **environment)
     }
     if (rf_tap)
         rf_tap_both(&tape, rf_tap);
-    else if (rf_accu)
+    else if (rf_accu || rf_pacer)
         listen_beside();
     else
         rf_tap = &tape;

@@ -77,6 +77,7 @@ struct rf_self {
     void *threads, *locking, *atomics, *libc, *heap, *refusal, *txn; /* what these files of the guest keep of a thread */
     uint64_t *tape, *tape_end;                       /* guest/record.c: where the next event is written, and how far */
     void *online;                                    /* guest/online.c: what it keeps of the thread, */
+    uint32_t pacer_work, pacer_sets;                 /* guest/pacer.c: epochs, and words that were set, since it last looked */
     uint32_t races;                                  /* and how many races it found that were not told yet */
 
     struct rf_self *next, *previous; /* all that live, under the lock of guest/threads.c */

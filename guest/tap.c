@@ -10,7 +10,6 @@
 #define PASTS (KEYS - 2) /* of all threads that live when one comes that nobody created */
 
 const struct rf_tap *rf_tap;
-uint8_t rf_gate;
 static uint64_t keys = KEYS;
 
 bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
@@ -78,23 +77,7 @@ static void put_address(struct code *code, uint64_t value)
     code->at += sizeof value;
 }
 
-/* Returns unless the gate is open, for all or for the line of the address. */
-static void put_gate(struct code *code)
-{
-    put(code, "\x48\xb8", 2); /* movabs $mask, %rax; and %rdi, %rax; shr $6, %rax */
-    put_address(code, RF_ADDRESS_MASK);
-    put(code, "\x48\x21\xf8\x48\xc1\xe8\x06", 7);
-    put(code, "\x48\xb9", 2); /* movabs $bytes, %rcx; movzbl (%rax,%rcx), %eax */
-    put_address(code, RF_WORDS);
-    put(code, "\x0f\xb6\x04\x08", 4);
-    put(code, "\x48\xb9", 2); /* movabs $rf_gate, %rcx; or (%rcx), %al; jne over; ret; over: */
-    put_address(code, (uintptr_t)&rf_gate);
-    put(code, "\x0a\x01\x75\x01\xc3", 5);
-}
-
-_Static_assert(RF_GATE_LINE_BITS == 6, "put_gate() has it");
-
-/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. With a gate before it, no template is as short. */
+/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. No template is as short. */
 static void put_jump(struct code *code, uint64_t size, enum rf_op op)
 {
     put(code, "\x48\x8b\x34\x24\x48\xba", 6);
@@ -128,8 +111,6 @@ void rf_tap_hooks(uint8_t *block)
             put(&code, "\xc3", 1);
             continue;
         }
-        if (rf_tap->hooks == RF_HOOKS_GATED && size <= RF_GRANULE && !has(name, "unaligned")) /* it lies in one line */
-            put_gate(&code);
         put_jump(&code, size, has(name, "write") ? RF_WRITE : RF_READ);
     }
 }

@@ -53,21 +53,11 @@ struct rf_tap {
      * size << 56 | (op + 1) << 48. NULL: they go the long way. */
     void (*hook)(uintptr_t addr, uintptr_t pc, uint64_t what);
     void (*forget)(uint64_t key); /* nobody is going to use it again; NULL: the listener does not want to know */
-    enum { RF_HOOKS_GO, RF_HOOKS_RETURN, RF_HOOKS_GATED } hooks; /* GO: to `hook`. RETURN: at once. GATED: to `hook` unless the gate is shut */
+    enum { RF_HOOKS_GO, RF_HOOKS_RETURN } hooks; /* GO: to `hook`. RETURN: at once */
     bool conditions; /* it takes no order from locks, and wants it from condition variables: from each signal to each wait after it */
 };
 
 extern const struct rf_tap *rf_tap RF_OURS;
-
-/* The gate of hooks: a listener who wants few accesses shuts it for all lines of memory but some. A hook goes on if rf_gate is not 0 or
- * the byte of its line is not. Bytes lie where the built-in detector, which is off, has its words. Written by the listener; hooks read
- * them without a lock, and may see what was true an instant ago: as if the access had come then. */
-#define RF_GATE_LINE_BITS 6
-extern uint8_t rf_gate RF_OURS;
-static inline uint8_t *rf_gate_byte(uintptr_t addr)
-{
-    return (uint8_t *)(((addr & RF_ADDRESS_MASK) >> RF_GATE_LINE_BITS) + RF_WORDS);
-}
 
 /* Invariant 6. */
 static inline bool rf_system_is_ignored(const struct rf_self *self)

@@ -5,8 +5,7 @@
 #define X pc
 #define C pc
 #define S periods
-#define GATED 1
-#define SAMPLES() (state.detector.clocks.sampling)
+#define PERIODS 1
 #define REPEATS 0
 #define ORDERS 1
 #define CONDITIONS 0
