@@ -159,7 +159,7 @@ static inline bool passes_quickly(const struct rf_step *step, uint64_t word, uns
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     bool writes = step->flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
     *next = word;
-    if ((word & RF_ODD_BIT) || ((!written || (mask & ~m)) && !rf_step_ordered(step, x)))
+    if ((word & RF_ODD_BIT) || rf_cell_is_pair(x) || ((!written || (mask & ~m)) && !rf_step_ordered(step, x)))
         return false;
     bool meets_y = m & mask, after_y = !meets_y || rf_step_ordered(step, y);
     if ((written || writes) && !after_y)
