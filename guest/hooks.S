@@ -12,6 +12,8 @@
 #define RF_PUT_TLS 0x7a5a0000 /* + offset in struct rf_hot */
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001
 #define RF_PUT_GATE 0x7a5a7a5a7a5a0002
+#define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003
+#define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004
 #define RF_PUT_HOOK 0x7a5a0100
 
         .text
@@ -330,6 +332,13 @@ near_\name:
         FUNC_EXIT \near
 .endm
 
+/* Ranges are not hot: their copies only save the way through the PLT (guest/plain_hooks.c). */
+.macro RANGE name put
+        BEGIN   1 \name
+        movabs  $\put, %rax
+        jmp     *%rax
+.endm
+
 /* What pacer puts before a hook's copy (guest/pacer.h): outside of periods it returns if nothing is known of the memory. It is put
  * together by guest/near.c, which knows where the copy is: RF_PUT_HOOK is how far from the end of the jump. The byte of the line is
  * looked at first, since nearly all are 0 and few lines of the cache hold them. */
@@ -339,7 +348,19 @@ near_\name:
         jae     1f
         ret
 1:      ja      3f
-.if \wide
+.if \wide == 1 /* %rsi bytes: if they lie in one line, or two; their words are left to the hook */
+        cmp     $1 << RF_LINE_BITS, %rsi
+        ja      3f
+        lea     -1(%rdi,%rsi), %rdx
+        movabs  $RF_ADDRESS_MASK, %rax
+        and     %rax, %rdx
+        and     %rdi, %rax
+        shr     $RF_LINE_BITS, %rdx
+        shr     $RF_LINE_BITS, %rax
+        movabs  $RF_LINES, %rcx
+        movzbl  (%rdx,%rcx), %edx
+        or      (%rax,%rcx), %dl
+.elseif \wide
         lea     \wide - 1(%rdi), %rdx
         movabs  $RF_ADDRESS_MASK, %rax
         and     %rax, %rdx
@@ -383,13 +404,15 @@ near_\name:
         .p2align 4
 rf_near_begin:
         ALL     1
+        RANGE   __tsan_read_range RF_PUT_READ_RANGE
+        RANGE   __tsan_write_range RF_PUT_WRITE_RANGE
 rf_near_end:
 
         .globl  rf_near_gates, rf_near_gates_end
         .hidden rf_near_gates, rf_near_gates_end
         .p2align RF_GATE_ROOM_BITS, 0xcc
-rf_near_gates: /* for accesses inside one line; of 2, 4, 8 and 16 bytes that may lie in two. guest/near.c: RF_GATE_ROOM each */
-.irp    size, 0, 2, 4, 8, 16
+rf_near_gates: /* for accesses inside one line; of 2, 4, 8 and 16 bytes that may lie in two; ranges. guest/near.c */
+.irp    size, 0, 2, 4, 8, 16, 1
         .p2align RF_GATE_ROOM_BITS, 0xcc
         GATE    \size
 .endr
@@ -420,6 +443,8 @@ rf_near_names:
         NAME    __tsan_vptr_read
         NAME    __tsan_func_entry
         NAME    __tsan_func_exit
+        NAME    __tsan_read_range
+        NAME    __tsan_write_range
         .long   -1
 
         .section .note.GNU-stack, "", @progbits

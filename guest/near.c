@@ -31,7 +31,11 @@ void rf_slow_access(void);
 #define RF_PUT_TLS 0x7a5a0000u
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001u
 #define RF_PUT_GATE 0x7a5a7a5a7a5a0002u
+#define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003u
+#define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004u
 #define RF_PUT_HOOK 0x7a5a0100u
+void __tsan_read_range(void *addr, size_t size);
+void __tsan_write_range(void *addr, size_t size);
 
 #define PAGE ((uintptr_t)4096)
 
@@ -117,9 +121,11 @@ static bool has(const char *text, const char *part)
     return false;
 }
 
-/* The template of a hook's gate: 0 for an access inside one line, 1 to 4 for 2, 4, 8 and 16 bytes that may lie in two. */
+/* The template of a hook's gate: 0 for an access inside one line, 1 to 4 for 2, 4, 8 and 16 bytes that may lie in two, 5 for a range. */
 static unsigned gate_kind(const char *name)
 {
+    if (has(name, "range"))
+        return 5;
     if (has(name, "16"))
         return 4;
     return !has(name, "unaligned") ? 0 : has(name, "2") ? 1 : has(name, "4") ? 2 : 3;
@@ -155,9 +161,12 @@ static void fill_block(uint8_t *to, void *unused)
     for (size_t i = 0; i + 4 <= size; i++) {
         uint64_t word = 0;
         __builtin_memcpy(&word, to + i, i + 8 <= size ? 8 : 4);
-        if (word == RF_PUT_SLOW) {
-            word = (uintptr_t)&rf_slow_access;
-            __builtin_memcpy(to + i, &word, 8);
+        uintptr_t function = word == RF_PUT_SLOW          ? (uintptr_t)&rf_slow_access
+                             : word == RF_PUT_READ_RANGE  ? (uintptr_t)&__tsan_read_range
+                             : word == RF_PUT_WRITE_RANGE ? (uintptr_t)&__tsan_write_range
+                                                          : 0;
+        if (function) {
+            __builtin_memcpy(to + i, &function, 8);
             i += 7;
         } else if ((uint32_t)word - RF_PUT_TLS < sizeof(struct rf_hot)) {
             uint32_t half = (uint32_t)word - RF_PUT_TLS + offset;

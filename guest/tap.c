@@ -111,7 +111,8 @@ void rf_tap_hooks(uint8_t *block)
             put(&code, "\xc3", 1);
             continue;
         }
-        put_jump(&code, size, has(name, "write") ? RF_WRITE : RF_READ);
+        if (!has(name, "range")) /* these find the tap by themselves */
+            put_jump(&code, size, has(name, "write") ? RF_WRITE : RF_READ);
     }
 }
 
