@@ -5,8 +5,8 @@
  *    inside and runs by itself.
  * 2. Go ignores an overlay that names a file which it does not look at, without a word. So go is asked first what package runtime/race
  *    is made of; unless it is our files and nothing else, nothing is built.
- * 3. The overlay, and the file of hooks that cli/go_fast.c makes, are in memory, as descriptors of this process, which go then is:
- *    nothing is left behind.
+ * 3. The overlay, and the files that cli/go_fast.c makes, are in memory, as descriptors of this process, which go then is: nothing is
+ *    left behind.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,7 +27,18 @@
 #define OURS "redflag.c"
 #define OTHER "redflag_other.c"
 #define BUNDLED "race_linux_amd64.syso"
-#define HOOKS "race_amd64.s"
+
+/* Files of Go that are changed (cli/go_fast.c). */
+static const struct changed {
+    const char *package, *file;
+    bool (*make)(const char *source, FILE *out);
+    bool fasttrack_only;
+} changed[] = {
+    { "runtime", "race_amd64.s", rf_go_fast_hooks, false },
+    { "sync", "mutex.go", rf_go_fast_mutex, true },
+};
+
+#define CHANGED (sizeof changed / sizeof *changed)
 
 static int help(void)
 {
@@ -101,9 +112,11 @@ static bool ask_env(const char *go, const char *name, char *answer, size_t size)
     return ask(command, answer, size);
 }
 
-/* Our files: the detector, and one of those that can be put beside it. */
+/* Our files: the detector, one of those that can be put beside it, and those of Go that are changed ("": this one is not). */
 struct ours {
+    bool fasttrack; /* nothing is put beside it */
     char detector[2 * PATH_MAX], other[2 * PATH_MAX];
+    char changed[CHANGED][2 * PATH_MAX];
 };
 
 static void put_quoted(FILE *file, const char *text)
@@ -117,9 +130,9 @@ static void put_quoted(FILE *file, const char *text)
     putc('"', file);
 }
 
-/* What replaces what: our two files come to package runtime/race, in place of the bundled object; `fast` in place of the file of hooks in
- * package runtime (NULL: that stays); and `rest`, what else the user replaces, or NULL. */
-static void write_overlay(FILE *file, const char *goroot, const struct ours *ours, const char *fast, const char *rest)
+/* What replaces what: our two files come to package runtime/race, in place of the bundled object; those that are changed in place of what
+ * they were; and `rest`, what else the user replaces, or NULL. */
+static void write_overlay(FILE *file, const char *goroot, const struct ours *ours, const char *rest)
 {
     char package[2 * PATH_MAX];
     fputs("{\"Replace\":{", file);
@@ -135,12 +148,14 @@ static void write_overlay(FILE *file, const char *goroot, const struct ours *our
     put_quoted(file, package);
     fputs(":", file);
     put_quoted(file, ours->other);
-    if (fast) {
-        snprintf(package, sizeof package, "%s/src/runtime/" HOOKS, goroot);
+    for (size_t i = 0; i < CHANGED; i++) {
+        if (!*ours->changed[i])
+            continue;
+        snprintf(package, sizeof package, "%s/src/%s/%s", goroot, changed[i].package, changed[i].file);
         fputs(",", file);
         put_quoted(file, package);
         fputs(":", file);
-        put_quoted(file, fast);
+        put_quoted(file, ours->changed[i]);
     }
     if (rest && rest[strspn(rest, " \t\r\n")])
         fprintf(file, ",%s", rest);
@@ -194,54 +209,60 @@ static char *user_overlay(const char *path)
     return open + 1;
 }
 
-/* Go's file of hooks with ours in it; false: it stays as it is. */
-static bool make_fast(const char *goroot, FILE *file)
+/* Files of Go, changed: in this directory, or, if it is NULL, in memory. */
+static void make_changed(struct ours *ours, const char *goroot, const char *directory)
 {
-    char path[2 * PATH_MAX];
-    snprintf(path, sizeof path, "%s/src/runtime/" HOOKS, goroot);
-    char *source = file ? read_file(path) : NULL;
-    bool made = source && rf_go_fast(source, file);
-    free(source);
-    if (file)
-        fclose(file);
-    return made;
+    for (size_t i = 0; i < CHANGED; i++) {
+        char path[2 * PATH_MAX], *name = ours->changed[i];
+        *name = 0;
+        if (changed[i].fasttrack_only && !ours->fasttrack)
+            continue;
+        snprintf(path, sizeof path, "%s/src/%s/%s", goroot, changed[i].package, changed[i].file);
+        char *source = read_file(path);
+        if (directory)
+            snprintf(name, sizeof ours->changed[i], "%s/%s", directory, changed[i].file);
+        FILE *file = directory ? fopen(name, "w") : in_memory(name, sizeof ours->changed[i]);
+        if (!source || !file || !changed[i].make(source, file))
+            *name = 0;
+        if (file && fclose(file) != 0)
+            *name = 0;
+        free(source);
+    }
 }
 
 /* The overlay, as a file; false: it said why. */
-static bool make_overlay(const char *goroot, const struct ours *ours, const char *users, char *name, size_t size)
+static bool make_overlay(const char *goroot, struct ours *ours, const char *users, char *name, size_t size)
 {
-    char fast[64];
     char *rest = users ? user_overlay(users) : NULL;
     if (users && !rest)
         return false;
-    bool faster = make_fast(goroot, in_memory(fast, sizeof fast));
+    make_changed(ours, goroot, NULL);
     FILE *file = in_memory(name, size);
     if (!file) {
         fprintf(stderr, WHO ": the overlay cannot be made: %s\n", strerror(errno));
         return false;
     }
-    write_overlay(file, goroot, ours, faster ? fast : NULL, rest);
+    write_overlay(file, goroot, ours, rest);
     fclose(file);
     return true;
 }
 
 /* redflag go overlay DIRECTORY: the same, to stay. */
-static int keep_overlay(const char *goroot, const struct ours *ours, const char *directory)
+static int keep_overlay(const char *goroot, struct ours *ours, const char *directory)
 {
-    char fast[2 * PATH_MAX], name[2 * PATH_MAX], full[PATH_MAX];
+    char name[2 * PATH_MAX], full[PATH_MAX];
     if (!realpath(directory, full)) {
         fprintf(stderr, WHO ": %s: %s\n", directory, strerror(errno));
         return RF_EXIT_USAGE;
     }
-    snprintf(fast, sizeof fast, "%s/" HOOKS, full);
     snprintf(name, sizeof name, "%s/overlay.json", full);
-    bool faster = make_fast(goroot, fopen(fast, "w"));
+    make_changed(ours, goroot, full);
     FILE *file = fopen(name, "w");
     if (!file) {
         fprintf(stderr, WHO ": %s: %s\n", name, strerror(errno));
         return RF_EXIT_USAGE;
     }
-    write_overlay(file, goroot, ours, faster ? fast : NULL, NULL);
+    write_overlay(file, goroot, ours, NULL);
     bool bad = ferror(file);
     if (fclose(file) != 0 || bad) {
         fprintf(stderr, WHO ": %s: cannot be written\n", name);
@@ -384,6 +405,7 @@ int rf_cli_go(int argc, char **argv)
     snprintf(ours.detector, sizeof ours.detector, "%.*s/go/" OURS, length, places.tsan);
     snprintf(ours.other, sizeof ours.other, "%.*s/go/other_%s.c", length, places.tsan,
              strcmp(wishes.detector, "fasttrack") ? wishes.detector : "none");
+    ours.fasttrack = !strcmp(wishes.detector, "fasttrack");
     for (int k = 0; k < 2; k++) {
         const char *file = k ? ours.other : ours.detector;
         if (access(file, R_OK) != 0) {

@@ -1,8 +1,12 @@
-/* What a hook does most often, done where Go's compiler calls it: without a change of the stack, without a call into C.
+/* Two files of Go, taken as they are on the user's machine and changed a little. A file of a form that is not known here stays as it is,
+ * and the program is only slower.
  *
- * Go's file src/runtime/race_amd64.s is taken as it is on the user's machine; after the first line of some functions a few instructions
- * are inserted that either finish and return or fall through to what was there, with nothing changed that it uses. go/race.c does the
- * same in C, so that a file of a form that is not known here is left out, and the program is only slower.
+ * 1. src/runtime/race_amd64.s: what a hook does most often is done where Go's compiler calls it, without a change of the stack, without
+ *    a call into C. After the first line of some functions a few instructions are inserted that either finish and return or fall
+ *    through to what was there, with nothing changed that it uses. go/race.c does the same in C.
+ * 2. src/sync/mutex.go: Lock and Unlock tell the detector twice that they order goroutines, by an atomic operation on the mutex and by
+ *    race.Acquire, or race.Release, of the same address. To FastTrack the operation alone says it all: one that succeeds acquires and
+ *    releases. Others know locks by what is left out here. Lines keep their numbers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +115,7 @@ static const struct insertion {
 
 #define INSERTIONS (sizeof insertions / sizeof *insertions)
 
-bool rf_go_fast(const char *source, FILE *out)
+bool rf_go_fast_hooks(const char *source, FILE *out)
 {
     const char *at[INSERTIONS];
     for (size_t i = 0; i < INSERTIONS; i++) {
@@ -124,6 +128,36 @@ bool rf_go_fast(const char *source, FILE *out)
         fwrite(source, 1, (size_t)(end - source), out);
         fputs(insertions[i].text, out);
         source = end;
+    }
+    fputs(source, out);
+    return true;
+}
+
+static const struct replacement {
+    const char *old, *new;
+} replacements[] = {
+    { "\tif atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {\n\t\tif race.Enabled {\n\t\t\trace.Acquire(unsafe.Pointer(m))\n\t\t}\n"
+      "\t\treturn\n",
+      "\tif atomic.CompareAndSwapInt32(&m.state, 0, mutexLocked) {\n\n\n\n\t\treturn\n" },
+    { "\tif race.Enabled {\n\t\t_ = m.state\n\t\trace.Release(unsafe.Pointer(m))\n\t}\n\n\t// Fast path: drop lock bit.\n"
+      "\tnew := atomic.AddInt32(&m.state, -mutexLocked)\n",
+      "\n\n\n\n\n\n\tnew := atomic.AddInt32(&m.state, -mutexLocked)\n" },
+};
+
+#define REPLACEMENTS (sizeof replacements / sizeof *replacements)
+
+bool rf_go_fast_mutex(const char *source, FILE *out)
+{
+    const char *at[REPLACEMENTS];
+    for (size_t i = 0; i < REPLACEMENTS; i++) {
+        at[i] = strstr(source, replacements[i].old);
+        if (!at[i] || (i && at[i] < at[i - 1]) || strstr(at[i] + 1, replacements[i].old))
+            return false;
+    }
+    for (size_t i = 0; i < REPLACEMENTS; i++) {
+        fwrite(source, 1, (size_t)(at[i] - source), out);
+        fputs(replacements[i].new, out);
+        source = at[i] + strlen(replacements[i].old);
     }
     fputs(source, out);
     return true;

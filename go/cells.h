@@ -117,6 +117,12 @@ static inline uint8_t *touched_of(const struct cell *cell)
     return (uint8_t *)(((uintptr_t)cell - GO_CELLS_AT) >> PATCH_BITS) + TOUCHED_AT;
 }
 
+static inline void cell_touch(const struct cell *cell)
+{
+    if (__builtin_expect(!__atomic_load_n(touched_of(cell), __ATOMIC_RELAXED), 0))
+        __atomic_store_n(touched_of(cell), 1, __ATOMIC_RELAXED);
+}
+
 /* W as it was, without LOCKED. */
 static inline __attribute__((always_inline)) uint64_t cell_lock(struct cell *cell)
 {
@@ -128,8 +134,7 @@ static inline __attribute__((always_inline)) uint64_t cell_lock(struct cell *cel
         } else if (__atomic_compare_exchange_n(&cell->w, &w, w | LOCKED, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             break;
     }
-    if (__builtin_expect(!__atomic_load_n(touched_of(cell), __ATOMIC_RELAXED), 0))
-        __atomic_store_n(touched_of(cell), 1, __ATOMIC_RELAXED);
+    cell_touch(cell);
     return w;
 }
 
@@ -459,6 +464,37 @@ static __attribute__((noinline)) void step_parts(struct step *step, struct cell 
     }
     if (mask == 0xff)
         rest_back(cell, w);
+}
+
+/* The step of most accesses: the cell tells this byte's history (and, to one who reads it, that others were written with it), R is one
+ * epoch, and it happens before now. false, and nothing has changed, if it is not as simple. The cell is not locked. */
+INLINE bool step_shortly(struct goroutine *g, struct cell *cell, unsigned byte, go_place note, bool write)
+{
+    struct step step = { .now = g->now };
+    uint64_t bit = UINT64_C(1) << (MASK_SHIFT + byte), w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
+    uint64_t r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
+    uint64_t flags = w & FLAGS & ~bit;
+    if ((flags && (write || flags != OTHERS || !(w & bit))) || r & RF_TAG || !view_knows(&g->view, r))
+        return false;
+    if (!__atomic_compare_exchange_n(&cell->w, &w, w | LOCKED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    if (__builtin_expect(__atomic_load_n(&cell->r, __ATOMIC_RELAXED) != r, 0)) {
+        cell_unlock(cell, w);
+        return false;
+    }
+    cell_touch(cell);
+    g->used = true;
+    struct cell_notes *notes = notes_of(cell);
+    struct fg_cell history = { (unsigned __int128)(w & ~FLAGS) << 64 | r, notes->w, notes->r };
+    if (write)
+        fg_write_exclusive(&step, &history, note);
+    else
+        fg_read_exclusive(&step, &history, note);
+    notes->w = history.write_note;
+    notes->r = history.read_note;
+    __atomic_store_n(&cell->r, (uint64_t)history.word, __ATOMIC_RELAXED);
+    cell_unlock(cell, (uint64_t)(history.word >> 64) | flags | bit);
+    return true;
 }
 
 /* The bytes of the mask, which is not empty. The cell is locked. */

@@ -23,13 +23,12 @@
 #define MAIN_GOROUTINE 1u /* 0 is what runs before it */
 
 struct frame {
-    uintptr_t pc;         /* where its caller goes on */
-    uint32_t note;        /* of the stack up to here; 0: not asked yet */
-    uint32_t asked_note;  /* the last answer at this depth, */
-    uintptr_t asked_pc;   /* for this address */
-    uint32_t asked_below; /* on this stack */
+    uintptr_t pc;  /* where its caller goes on */
+    uint32_t note; /* of the stack up to here; 0: not asked yet */
     uint32_t pad;
 };
+
+#define ASKED 16u /* a power of two */
 
 /* The first four: go/layout.h. */
 struct goroutine {
@@ -45,6 +44,7 @@ struct goroutine {
     uint32_t mutex_kind;    /* go/detectors.h: in which function of package sync its last atomic operation was, */
     uintptr_t mutex_addr;   /* and on what; */
     uint32_t passed;        /* accesses that were not looked at */
+    struct note asked[ASKED]; /* the last answers about stacks: all zero, or as they are in the index */
 };
 
 _Static_assert(offsetof(struct goroutine, now) == GO_NOW && offsetof(struct goroutine, top) == GO_TOP &&
@@ -237,22 +237,38 @@ static inline void frame_pop(struct goroutine *g)
         g->top--;
 }
 
-/* The note of the goroutine's stack: frames from the innermost known one upwards get theirs. */
-static inline uint32_t note_of_stack(struct goroutine *g)
+/* The note of `pc` on the stack `below`: most often one of those that were asked last. */
+static inline uint32_t note_again(struct goroutine *g, uintptr_t pc, uint32_t below)
+{
+    struct note *asked = &g->asked[(pc ^ pc >> 4 ^ below) % ASKED];
+    if (__builtin_expect(asked->pc != pc || asked->below != below, 0))
+        *asked = (struct note){ pc, below, note_put(pc, below) };
+    return asked->note;
+}
+
+/* Frames from the innermost known one upwards get their notes. */
+static __attribute__((noinline)) uint32_t note_of_frames(struct goroutine *g)
 {
     struct frame *frame = g->top;
     while (frame > g->frames && !frame[-1].note)
         frame--;
     uint32_t note = frame > g->frames ? frame[-1].note : 0;
-    for (; frame < g->top; frame++) {
-        if (frame->asked_pc != frame->pc || frame->asked_below != note) {
-            frame->asked_note = note_put(frame->pc, note);
-            frame->asked_pc = frame->pc;
-            frame->asked_below = note;
-        }
-        frame->note = note = frame->asked_note;
-    }
+    for (; frame < g->top; frame++)
+        frame->note = note = note_again(g, frame->pc, note);
     return note;
+}
+
+/* The note of the goroutine's stack. */
+static inline uint32_t note_of_stack(struct goroutine *g)
+{
+    const struct frame *top = g->top;
+    return __builtin_expect(top > g->frames && top[-1].note, 1) ? top[-1].note : note_of_frames(g);
+}
+
+/* The same with a call on top of it, which is not entered. */
+static inline uint32_t note_of_call(struct goroutine *g, uintptr_t call)
+{
+    return note_again(g, call, note_of_stack(g));
 }
 
 static inline uint32_t note_here(struct goroutine *g, uintptr_t pc)
@@ -307,8 +323,7 @@ static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
         if (parent->view.extra)
             view_set(&parent->view, parent->view.extra);
         parent->view.extra = 0;
-        g->view.known = times_share(parent->view.known);
-        g->view.extra = parent->view.own;
+        view_begin(&g->view, &parent->view);
         epoch_next(parent);
     }
     if (others_listen())
@@ -321,7 +336,7 @@ static void goroutine_end(struct goroutine *g)
     if (others_listen())
         others_ended(g);
     rf_epoch last = g->view.own;
-    view_end(&g->view);
+    view_empty(&g->view);
     spin_lock(&slots_lock);
     /* Most end with handing something on: who received it knows all that the slot was used for. */
     slot_leave(epoch_slot(last), epoch_time(last) - !g->used);

@@ -23,7 +23,7 @@
 #define GO_TOP 8
 #define GO_END 16
 #define GO_FRAMES 24
-#define GO_FRAME_SIZE 32
+#define GO_FRAME_SIZE 16
 #define GO_FRAME_NOTE 8
 
 #endif

@@ -64,16 +64,18 @@ INLINE void access_granule(struct step *step, struct cell *cell, unsigned mask)
     cell_unlock(cell, w);
 }
 
-INLINE void access_byte(struct goroutine *g, uintptr_t addr, go_place note, bool write)
+/* Whether these bytes' W, or R, is of the present epoch (cells.h, 4), as far as the cell alone can tell. */
+static inline bool cell_repeats(const struct goroutine *g, const struct cell *cell, unsigned mask, bool write)
 {
-    struct step step;
-    step_with(&step, g, write, note);
-    access_granule(&step, cell_of(addr), 1u << addr % RF_GRANULE);
-    if (__builtin_expect(step.race != 0, 0))
-        race_found(&step, addr);
+    uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_ACQUIRE);
+    if ((mask_of(w) & mask) != mask)
+        return false;
+    if (write)
+        return (w & ~FLAGS) == g->now;
+    return __atomic_load_n(&cell->r, __ATOMIC_ACQUIRE) == g->now && __atomic_load_n(&cell->w, __ATOMIC_RELAXED) == w;
 }
 
-/* Whether a byte's W, or R, is of the present epoch (cells.h, 4). */
+/* The same of one byte, wherever its history is. */
 static inline bool access_repeats(const struct goroutine *g, uintptr_t addr, bool write)
 {
     const struct cell *cell = cell_of(addr);
@@ -103,20 +105,30 @@ static inline bool access_repeats(const struct goroutine *g, uintptr_t addr, boo
            __atomic_load_n(&extra->state, __ATOMIC_RELAXED) == REST_IS_BYTES;
 }
 
-/* Go's file of hooks has looked at the cell (cli/go_fast.c), if it is the one that we made of it: so here is looked for what repeats
- * only where those instructions cannot tell. */
+static __attribute__((noinline)) void access_slowly(struct goroutine *g, uintptr_t addr, go_place note, bool write)
+{
+    struct step step;
+    if (access_repeats(g, addr, write))
+        return;
+    step_with(&step, g, write, note);
+    access_granule(&step, cell_of(addr), 1u << addr % RF_GRANULE);
+    if (__builtin_expect(step.race != 0, 0))
+        race_found(&step, addr);
+}
+
+/* Go's file of hooks has looked whether this repeats an earlier access (cli/go_fast.c), if it is the one that we made of it: so the
+ * simplest other case comes first. */
 INLINE void access_at(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
 {
-    const struct cell *cell = cell_of(addr);
-    __builtin_prefetch(notes_of(cell), 1);
+    struct cell *cell = cell_of(addr);
+    prefetch_to_write(notes_of(cell));
     if (others_listen()) {
         others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
         return;
     }
-    uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED), r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
-    if ((w & (SPLIT | OTHERS) || r & RF_TAG) && access_repeats(g, addr, write))
-        return;
-    access_byte(g, addr, place_here(g, pc), write);
+    go_place place = place_here(g, pc);
+    if (__builtin_expect(!step_shortly(g, cell, addr % RF_GRANULE, place, write), 0))
+        access_slowly(g, addr, place, write);
 }
 
 void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc);
@@ -131,20 +143,28 @@ void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc)
     access_at(g, addr, pc, true);
 }
 
+static __attribute__((noinline)) void others_access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
+{
+    if (call)
+        frame_push(g, call);
+    others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
+    if (call)
+        frame_pop(g);
+}
+
 INLINE void access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
 {
-    if (access_repeats(g, addr, write))
-        return;
+    struct cell *cell = cell_of(addr);
+    prefetch_to_write(notes_of(cell));
     if (others_listen()) {
-        if (call)
-            frame_push(g, call);
-        others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
-        if (call)
-            frame_pop(g);
+        others_access_under(g, addr, call, pc, write);
         return;
     }
-    uint32_t below = note_of_stack(g);
-    access_byte(g, addr, place_make(pc, call ? note_put(call, below) : below), write);
+    if (cell_repeats(g, cell, 1u << addr % RF_GRANULE, write))
+        return;
+    go_place place = place_make(pc, call ? note_of_call(g, call) : note_of_stack(g));
+    if (__builtin_expect(!step_shortly(g, cell, addr % RF_GRANULE, place, write), 0))
+        access_slowly(g, addr, place, write);
 }
 
 void __tsan_read_pc(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc);
@@ -173,10 +193,8 @@ static void access_range(struct goroutine *g, uintptr_t addr, uintptr_t size, ui
         uintptr_t base = addr & ~(uintptr_t)7, next = base + RF_GRANULE < end ? base + RF_GRANULE : end;
         unsigned mask = (0xffu << (addr - base)) & (0xffu >> (base + RF_GRANULE - next));
         struct cell *cell = cell_of(addr);
-        uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
         addr = next;
-        if ((mask_of(w) & mask) == mask && (write ? (w & ~FLAGS) : __atomic_load_n(&cell->r, __ATOMIC_RELAXED)) == g->now &&
-            (write || __atomic_load_n(&cell->w, __ATOMIC_RELAXED) == w))
+        if (cell_repeats(g, cell, mask, write))
             continue;
         if (!step.g)
             step_with(&step, g, write, place_here(g, pc));
@@ -428,7 +446,7 @@ INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, 
     a->step.g = g;
     a->step.now = g->now;
     a->step.race = 0;
-    a->step.note = place_make(pc, note_put(call, note_of_stack(g)));
+    a->step.note = place_make(pc, note_of_call(g, call));
     g->used = true;
     a->addr = addr;
     a->cell = cell_of(addr);

@@ -4,7 +4,8 @@
  * 1. A view is an array of times by slot, and two epochs beside it that count if they are later than their entries in the array: `own`,
  *    the last of whoever made it, and `extra`, what it learned last. So to start a goroutine, or to hand a view on, copies no array.
  * 2. An array is changed in place only by a view that is alone in using it (`users` is 1): nobody else can come to use it then.
- *    Otherwise the view takes a copy first.
+ *    Otherwise the view takes a copy first. Short arrays are never shared: to copy one costs less than to count its users, which takes
+ *    a locked instruction each, and a view keeps its room.
  * 3. A view whose own is not 0 is all that its owner knew at that epoch. As times are handed on only together with views, whoever
  *    knows that epoch knows the whole view, and need not look at it.
  * 4. A view is changed only under the lock of what it belongs to: an object's cell, or by its goroutine, which runs on one kernel
@@ -112,6 +113,28 @@ static struct times *view_alone(struct view *view, uint32_t len)
     return view->known = times;
 }
 
+#define SHORT_TIMES 28u
+
+static inline bool times_short(const struct times *times)
+{
+    return times && times->len <= SHORT_TIMES;
+}
+
+/* The array of a view := a short one of another. */
+static void times_copy(struct view *view, const struct times *from)
+{
+    struct times *into = view->known;
+    uint32_t len = from->len;
+    if (!into || __atomic_load_n(&into->users, __ATOMIC_ACQUIRE) != 1 || into->cap < len) {
+        times_leave(into);
+        view->known = into = times_new(len);
+    }
+    memcpy(into->time, from->time, len * sizeof *into->time);
+    if (into->len > len)
+        memset(into->time + len, 0, (into->len - len) * sizeof *into->time);
+    into->len = len;
+}
+
 static void view_set(struct view *view, rf_epoch epoch)
 {
     uint32_t slot = epoch_slot(epoch);
@@ -163,32 +186,45 @@ static void times_join(struct view *view, const struct times *from)
         into->time[i] = into->time[i] < from->time[i] ? from->time[i] : into->time[i];
 }
 
-/* view := view ⊔ from. Its own entry is the owner's matter. */
-static void view_join(struct view *view, const struct view *from)
+/* An array that may be shared is not copied, or replaced, for nothing. */
+static void times_join_if_new(struct view *view, const struct view *from)
 {
-    if (from->own && view_knows(view, from->own)) /* invariant 3 */
+    struct difference more = times_compare(from->known, view->known);
+    uint32_t beside = times_known_beside(from->known, view, view->own);
+    if (epoch_slot(view->extra) != epoch_slot(view->own))
+        beside += times_known_beside(from->known, view, view->extra);
+    if (more.first <= beside)
         return;
-    if (from->known && from->known != view->known) {
-        struct difference more = times_compare(from->known, view->known);
-        uint32_t beside = times_known_beside(from->known, view, view->own);
-        if (epoch_slot(view->extra) != epoch_slot(view->own))
-            beside += times_known_beside(from->known, view, view->extra);
-        if (more.first > beside) {
-            if (!more.second) {
-                times_leave(view->known);
-                view->known = times_share(from->known);
-            } else
-                times_join(view, from->known);
-        }
-    }
+    if (!more.second && !times_short(from->known)) {
+        times_leave(view->known);
+        view->known = times_share(from->known);
+    } else
+        times_join(view, from->known);
+}
+
+static __attribute__((noinline)) void view_join_unknown(struct view *view, const struct view *from)
+{
+    if (times_short(from->known) && (!view->known || times_short(view->known)))
+        times_join(view, from->known);
+    else if (from->known && from->known != view->known)
+        times_join_if_new(view, from);
     view_learn(view, from->extra);
     view_learn(view, from->own);
 }
 
-/* view := from */
-static void view_copy(struct view *view, const struct view *from)
+/* view := view ⊔ from. Its own entry is the owner's matter. */
+static inline void view_join(struct view *view, const struct view *from)
 {
-    if (view->known != from->known) {
+    if (!from->own || !view_knows(view, from->own)) /* invariant 3 */
+        view_join_unknown(view, from);
+}
+
+/* view := from */
+static inline void view_copy(struct view *view, const struct view *from)
+{
+    if (times_short(from->known))
+        times_copy(view, from->known);
+    else if (view->known != from->known) {
         struct times *old = view->known;
         view->known = times_share(from->known);
         times_leave(old);
@@ -201,6 +237,28 @@ static void view_end(struct view *view)
 {
     times_leave(view->known);
     *view = (struct view){ 0 };
+}
+
+/* The same, but for the room of an array that nobody else uses: what comes next needs one, too. */
+static void view_empty(struct view *view)
+{
+    struct times *known = view->known;
+    if (!times_short(known) || __atomic_load_n(&known->users, __ATOMIC_ACQUIRE) != 1) {
+        view_end(view);
+        return;
+    }
+    memset(known->time, 0, known->len * sizeof *known->time);
+    known->len = 0;
+    view->own = view->extra = 0;
+}
+
+/* What a goroutine knows when it begins: what its parent knows. The view is empty but for its own epoch. */
+static void view_begin(struct view *view, const struct view *parent)
+{
+    rf_epoch own = view->own;
+    view_copy(view, parent);
+    view->extra = parent->own;
+    view->own = own;
 }
 
 /* view := view ⊔ from, for an object: its result is one owner's if that one knows the rest. */
