@@ -536,14 +536,6 @@ static void slow_end(const struct rf_step *step, uintptr_t addr, unsigned size, 
 
 static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
 {
-    if (__builtin_expect(rf_detour, 0) && rf_pacer_outside()) {
-        struct rf_found race;
-        bool races = rf_pacer_step(step->self, addr, size, step->flags, pc, &race);
-        rf_busy_end(step->self);
-        if (__builtin_expect(races, 0))
-            tell_race(step->self, addr, size, step->flags, pc, &race);
-        return;
-    }
     if (__builtin_expect(rf_detour, 0) && rf_escape_leaves) {
         bool filtered = rf_escape_filters(step->self, addr, size);
         rf_escape_stores(addr, size, step->flags);
@@ -566,6 +558,25 @@ static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_
     slow_end(step, addr, size, pc);
 }
 
+/* The same where what nearly all accesses do is not enough. */
+static __attribute__((noinline)) void slow_detour(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
+                                                  unsigned flags)
+{
+    struct rf_step step = { .self = self, .flags = flags, .passes = rf_pacer_outside() };
+    struct rf_found race;
+    rf_busy_begin(self);
+    if (!step.passes) {
+        slow_access(&step, addr, mask, pc, size);
+        return;
+    }
+    bool races = mask <= 0xff ? rf_pacer_granule(rf_word(addr), mask, &step) : rf_pacer_step(self, addr, size, flags, pc, &race);
+    if (__builtin_expect(races && mask <= 0xff, 0))
+        race = rf_found_by(&step, addr, size, rf_moment_note_here(self, pc, flags, size));
+    rf_busy_end(self);
+    if (__builtin_expect(races, 0))
+        tell_race(self, addr, size, flags, pc, &race);
+}
+
 /* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch, which happens before this one, or
  * to more bytes of a granule that this epoch has accessed. Those cases are all of this function; the others are in slow_access(). */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
@@ -580,10 +591,14 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     }
     if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
         return;
+    if (__builtin_expect(rf_detour, 0)) {
+        slow_detour(self, addr, mask, pc, size, flags);
+        return;
+    }
     struct rf_step step = { .self = self, .flags = flags };
     rf_busy_begin(self);
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
-    if (__builtin_expect(!(word & RF_ODD_BIT) && mask <= 0xff && !rf_detour, 1)) {
+    if (__builtin_expect(!(word & RF_ODD_BIT) && mask <= 0xff, 1)) {
         if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
             if (joins(&step, place, word, mask, pc, size)) {
                 if (*place & RF_ODD_BIT)
