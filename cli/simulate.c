@@ -235,11 +235,6 @@ static int run(struct options *options, struct rf_simulation *simulations, size_
     int status = end == RF_TRACE_END ? RF_EXIT_OK : end == RF_TRACE_TRUNCATED ? RF_EXIT_TRUNCATED : RF_EXIT_USAGE;
     if (end != RF_TRACE_END)
         fprintf(stderr, "redflag: %s\n", rf_reader_error(reader));
-    if (simulations[0].too_many_threads) {
-        fprintf(stderr, "redflag: %s: more than %u threads at a time cannot be simulated\n", options->trace,
-                1u << RF_KEY_SLOT_BITS);
-        status = RF_EXIT_USAGE;
-    }
     FILE *out = status == RF_EXIT_USAGE ? NULL : open_output(options);
     if (out) {
         struct rf_simulate_view view = { .trace = options->trace, .reader = reader, .top = options->top };

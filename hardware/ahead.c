@@ -16,11 +16,8 @@ static uint64_t first_step(struct rf_simulation *s, const struct rf_event *event
     *recent = mark;
     rf_machine_prefetch(&s->baseline, core, rf_key_data(line));
     rf_machine_prefetch(&radish->machine, core, rf_key_data(line));
-    rf_machine_prefetch(&radish->machine, core, rf_metadata_key(radish, core, physical >> (s->baseline.line_bits - 1)));
-    if (2 * line < radish->line_cap)
-        __builtin_prefetch(&radish->lines[2 * line]);
     if (2 * line < radish->software.record_cap)
-        __builtin_prefetch(&radish->software.records[2 * line]);
+        __builtin_prefetch(rf_record_at(&radish->software, 2 * line));
     return line + 1;
 }
 

@@ -1,11 +1,12 @@
 /* One set-associative cache: which lines it holds, and which goes next. Least recently used goes first.
  *
  * 1. A key names a line; 0 names none. Data and metadata share all sets and ways, as they share the data array in hardware.
- * 2. The contents of a metadata line are not here but in a struct rf_metadata, which `metadata` has.
+ * 2. The contents of a metadata line are not here but in a struct rf_metadata, which its key leads to.
  *
  * Keys. A data line is its physical line number. A metadata line belongs to a core and to a slot (a thread, in clocks) and stands
  * at base + 2x (Figure 3.3): its number inside the region is twice that of the data line, plus one for the second half. Regions
- * of different cores begin in different sets, or the copies of one line in several cores would compete for one set.
+ * of different cores begin in different sets, or the copies of one line in several cores would compete for one set. Its key is where
+ * its contents are.
  */
 #ifndef RF_HARDWARE_CACHE_H
 #define RF_HARDWARE_CACHE_H
@@ -14,30 +15,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rf_metadata;
+#include "hardware/metadata.h"
 
 enum rf_mesi { RF_INVALID, RF_SHARED, RF_EXCLUSIVE, RF_MODIFIED };
 
 #define RF_KEY_DATA (UINT64_C(1) << 62)
 #define RF_KEY_METADATA (UINT64_C(1) << 63)
-#define RF_KEY_LINE_BITS 36
-#define RF_KEY_SLOT_BITS 20
-#define RF_KEY_LINE ((UINT64_C(1) << RF_KEY_LINE_BITS) - 1)
+#define RF_KEY_LINE ((UINT64_C(1) << 36) - 1)
 
 static inline uint64_t rf_key_data(uint64_t line)
 {
     return RF_KEY_DATA | line;
 }
 
-static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t number)
+static inline uint64_t rf_key_metadata(const struct rf_metadata *line)
 {
-    return RF_KEY_METADATA | (uint64_t)core << (RF_KEY_LINE_BITS + RF_KEY_SLOT_BITS) | (uint64_t)slot << RF_KEY_LINE_BITS |
-           number;
+    return RF_KEY_METADATA | (uint64_t)(uintptr_t)line;
+}
+
+static inline struct rf_metadata *rf_key_contents(uint64_t key)
+{
+    return (struct rf_metadata *)(uintptr_t)(key & ~RF_KEY_METADATA);
 }
 
 #define RF_NOWHERE SIZE_MAX
 
-/* Ways, in arrays by set, then by way: their keys, and the contents of metadata lines. What every look at a set needs is in one block
+/* Ways, in an array by set, then by way: their keys. What every look at a set needs is in one block
  * of words for each set, so that it is in one line of the host's: `words` words in which byte i is the way that was used i-th last
  * (free ways come after all lines), as many in which byte i is a hash of way i's key, as many in which byte i is way i's state (enum
  * rf_mesi; last level: RF_MODIFIED if memory is older), and in the last level, for each way, `stride` bytes with a bit for each core
@@ -45,7 +48,6 @@ static inline uint64_t rf_key_metadata(uint32_t core, uint32_t slot, uint64_t nu
 struct rf_cache {
     uint64_t *sets;
     uint64_t *keys;
-    struct rf_metadata **metadata; /* of metadata lines */
     uint32_t stride;
     uint32_t ways, words, shift; /* shift: of a set's number, to its first place */
     uint32_t block;              /* the same, to its block */
@@ -63,10 +65,15 @@ static inline uint64_t rf_bytes_like(uint64_t word, uint32_t byte)
 
 static inline uint64_t rf_cache_set(const struct rf_cache *cache, uint64_t key)
 {
-    uint64_t number = key & RF_KEY_LINE;
     if (key & RF_KEY_METADATA)
-        number += (key >> (RF_KEY_LINE_BITS + RF_KEY_SLOT_BITS) & 63) * 75;
-    return number & cache->mask;
+        return (rf_key_contents(key)->number + UINT64_C(75) * rf_key_contents(key)->core) & cache->mask;
+    return key & cache->mask;
+}
+
+/* The same for a line that `outer` has at a place: it says the set, if it has as many. So its contents need not be looked at. */
+static inline uint64_t rf_cache_set_from(const struct rf_cache *cache, const struct rf_cache *outer, size_t place)
+{
+    return cache->mask <= outer->mask ? place >> outer->shift & cache->mask : rf_cache_set(cache, outer->keys[place]);
 }
 
 static inline uint64_t *rf_cache_order(const struct rf_cache *cache, uint64_t set)
@@ -79,10 +86,9 @@ static inline uint32_t rf_cache_tag(uint64_t key)
     return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
-/* Where the line is; RF_NOWHERE: not here. */
-static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
+/* Where the line of this set is; RF_NOWHERE: not here. */
+static inline size_t rf_cache_find_in(const struct rf_cache *cache, uint64_t set, uint64_t key)
 {
-    uint64_t set = rf_cache_set(cache, key);
     const uint64_t *tags = rf_cache_order(cache, set) + cache->words;
     uint32_t tag = rf_cache_tag(key);
     for (uint32_t word = 0; word < cache->words; word++)
@@ -92,6 +98,11 @@ static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
                 return place;
         }
     return RF_NOWHERE;
+}
+
+static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
+{
+    return rf_cache_find_in(cache, rf_cache_set(cache, key), key);
 }
 
 static inline uint64_t rf_cache_way(const struct rf_cache *cache, size_t place)
@@ -156,17 +167,14 @@ static inline size_t rf_cache_place(const struct rf_cache *cache, uint64_t key, 
     }
 }
 
-/* A line that nobody shares, yet, at a place that rf_cache_place() gave. `metadata`: NULL for data. */
-static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t key, enum rf_mesi state,
-                                struct rf_metadata *metadata)
+/* A line that nobody shares, yet, at a place that rf_cache_place() gave. */
+static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t key, enum rf_mesi state)
 {
     uint64_t way = rf_cache_way(cache, place), *order = rf_cache_order(cache, place >> cache->shift);
     uint8_t *tags = (uint8_t *)(order + cache->words);
     tags[way] = (uint8_t)rf_cache_tag(key);
     tags[8 * cache->words + way] = (uint8_t)state;
     cache->keys[place] = key;
-    if (metadata)
-        cache->metadata[place] = metadata;
     if (cache->ways == 8 && *order >> 56 == way) /* nearly always it is the last */
         *order = *order << 8 | way;
     else
@@ -195,9 +203,9 @@ static inline void rf_cache_unshare(struct rf_cache *cache, size_t place, uint32
     rf_cache_sharing(cache, place)[core / 8] &= (uint8_t) ~(1u << core % 8);
 }
 
-static inline void rf_cache_drop(struct rf_cache *cache, uint64_t key)
+static inline void rf_cache_drop(struct rf_cache *cache, uint64_t set, uint64_t key)
 {
-    size_t place = rf_cache_find(cache, key);
+    size_t place = rf_cache_find_in(cache, set, key);
     if (place != RF_NOWHERE)
         rf_cache_clear(cache, place);
 }

@@ -3,15 +3,17 @@
  */
 #include "hardware/radish.h"
 
-/* A line that is checked, and what is known of one of its cells: the lines of hardware, the histories of software. */
+/* A line that is checked, and what is known of one of its places: the lines of hardware, the histories of software. Where the lines
+ * are not wide, no history is uneven. */
 struct view {
     struct rf_radish *radish;
+    const struct rf_layout *layout;
     struct rf_metadata *first, *own;
     uint32_t core;
     struct rf_record *records[2];
     struct rf_history *owns[2]; /* the thread's in them; NULL: none */
-    /* the cell, and those after it that are like it */
-    uint32_t cell, count, byte; /* byte: in the histories */
+    /* the place, and those after it that are like it */
+    uint32_t place, count, byte; /* byte: in the histories */
     struct rf_record *record;
     struct rf_history *mine;
     uint8_t status;
@@ -19,40 +21,54 @@ struct view {
 
 static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_metadata *own)
 {
-    struct view v = { .radish = radish, .first = rf_lines_of(radish, own->number), .own = own, .core = core };
+    struct view v = { .radish = radish, .layout = &radish->layout, .own = own, .core = core };
+    uint32_t uneven = 0;
+    v.first = rf_lines_of(radish, own->number);
     for (uint32_t half = own->compact ? 2 : 1; half--;) { /* the later one first: the other stays where it is */
-        v.records[half] = rf_software_make(radish, own->number + half);
+        v.records[half] = rf_software_make(radish, (uint64_t)own->number + half);
         v.owns[half] = rf_software_find(v.records[half], own->slot);
+        for (const struct rf_history *history = v.records[half]->histories; history; history = history->next)
+            uneven |= history->uneven;
     }
+    if (uneven && !own->wide)
+        rf_lines_widen(radish, own->number);
     return v;
 }
 
-/* `count` cells, in one granule; or all. */
-static void view_cells(struct view *v, uint32_t cell, uint32_t count)
+/* `count` places, in one granule; or all. */
+static void view_places(struct view *v, uint32_t place, uint32_t count)
 {
+    uint32_t cell = place << rf_shift(v->layout, v->own);
     uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= v->radish->cells;
-    v->cell = cell;
+    v->place = place;
     v->count = count;
     v->byte = byte - half * v->radish->cells;
     v->record = v->records[half];
     v->mine = v->owns[half];
-    v->status = rf_statuses(v->radish, v->own)[cell];
+    v->status = rf_row(v->layout, v->own, RF_STATUSES)[place];
 }
 
-/* These cells, in one granule, have one history in hardware and in software: what is found for the first holds for all. */
+/* These cells of a wide line, in one granule, have one history in hardware and in software: what is found for the first holds for
+ * all. */
 static bool view_is_even(const struct view *v, uint32_t cell, uint32_t count)
 {
     const struct rf_radish *radish = v->radish;
     uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= radish->cells;
-    if (!rf_even(rf_statuses(radish, v->own) + cell, count))
+    if (!rf_even(rf_row(v->layout, v->own, RF_STATUSES) + cell, count))
         return false;
     for (struct rf_metadata *line = v->first; line; line = line->next)
-        if (!rf_even(rf_reads(radish, line) + cell, count) || !rf_even(rf_writes(radish, line) + cell, count))
+        if (!rf_even(rf_row(v->layout, line, RF_READ_CLOCKS) + cell, count) ||
+            !rf_even(rf_row(v->layout, line, RF_WRITE_CLOCKS) + cell, count))
             return false;
     for (const struct rf_history *history = v->records[half]->histories; history; history = history->next)
         if (!rf_history_even(history, (byte - half * radish->cells) / 8))
             return false;
     return true;
+}
+
+static uint8_t clock_of(const struct view *v, struct rf_metadata *line, bool writes)
+{
+    return rf_row(v->layout, line, writes ? RF_WRITE_CLOCKS : RF_READ_CLOCKS)[v->place];
 }
 
 /* C_t(slot): the whole vector clock, which software merges from its own and the core's. */
@@ -77,9 +93,8 @@ static bool late(const struct view *v, bool writes)
 {
     struct rf_radish *radish = v->radish;
     for (struct rf_metadata *line = v->first; line && RF_HOLDS(radish->broken, SOFTWARE_SEES_HARDWARE); line = line->next) {
-        uint8_t clock = (writes ? rf_writes(radish, line) : rf_reads(radish, line))[v->cell];
         if (line != v->own && rf_line_is_live(radish, line) &&
-            rf_time_of(radish, line, clock) > known_time(radish, v->core, line->slot))
+            rf_time_of(radish, line, clock_of(v, line, writes)) > known_time(radish, v->core, line->slot))
             return true;
     }
     if (v->status & (writes ? RF_LAST_WRITE : RF_ALL_LAST_READS))
@@ -96,13 +111,13 @@ static bool late(const struct view *v, bool writes)
 static void import(const struct view *v, bool writes)
 {
     struct rf_radish *radish = v->radish;
-    uint8_t *clock = (writes ? rf_writes(radish, v->own) : rf_reads(radish, v->own)) + v->cell;
+    uint8_t *clock = rf_row(v->layout, v->own, writes ? RF_WRITE_CLOCKS : RF_READ_CLOCKS) + v->place;
     struct rf_context *context = radish->contexts[v->own->slot];
     uint32_t time = v->mine ? time_in(v, v->mine, writes) : 0;
     if (time && time > rf_time_of(radish, v->own, *clock) && RF_HOLDS(radish->broken, IMPORT)) {
         uint32_t new = rf_clock_for(&context->clocks, time, radish->clock_limit, radish->broken);
         for (uint32_t i = 0, count = v->count < 8 ? v->count : 8; new &&i < v->count; i += count)
-            rf_set_clocks(context, v->own, clock + i, count, new);
+            rf_set_clocks(context, v->own, clock + i, rf_shift(v->layout, v->own), count, new);
     }
 }
 
@@ -115,10 +130,8 @@ static bool in_hardware(const struct view *v, bool writes)
     for (struct rf_history *history = v->record->histories; history; history = history->next) {
         uint32_t time = time_in(v, history, writes);
         bool found = !time || (!RF_HOLDS(radish->broken, IMPORT) && history->slot == v->own->slot);
-        for (struct rf_metadata *line = v->first; line && !found; line = line->next) {
-            uint8_t clock = (writes ? rf_writes(radish, line) : rf_reads(radish, line))[v->cell];
-            found = line->slot == history->slot && rf_time_of(radish, line, clock) >= time;
-        }
+        for (struct rf_metadata *line = v->first; line && !found; line = line->next)
+            found = line->slot == history->slot && rf_time_of(radish, line, clock_of(v, line, writes)) >= time;
         if (!found)
             return false;
     }
@@ -128,16 +141,15 @@ static bool in_hardware(const struct view *v, bool writes)
 /* Nobody else has a clock, neither in hardware nor, where that counts, in software. */
 static bool history_is_own(const struct view *v)
 {
-    struct rf_radish *radish = v->radish;
     for (struct rf_metadata *line = v->first; line; line = line->next)
-        if (line != v->own && (rf_reads(radish, line)[v->cell] || rf_writes(radish, line)[v->cell]))
+        if (line != v->own && (clock_of(v, line, false) || clock_of(v, line, true)))
             return false;
     return true;
 }
 
-/* A cell of the line that the handler fills, and those like it: clocks, status and permission (3.2.4.1 and 3.2.5). Once it has the status
+/* A place of the line that the handler fills, and those like it: clocks, status and permission (3.2.4.1 and 3.2.5). Once it has the status
  * Everything, software has nothing that counts: so `history_is_own` need not look there. */
-static void fill_cells(struct view *v)
+static void fill_places(struct view *v)
 {
     struct rf_radish *radish = v->radish;
     uint8_t status = v->status;
@@ -147,63 +159,65 @@ static void fill_cells(struct view *v)
         import(v, false);
     if (!(status & RF_LAST_WRITE))
         import(v, true);
-    if (in_hardware(v, false))
+    if (!(status & RF_ALL_LAST_READS) && in_hardware(v, false))
         status |= RF_ALL_LAST_READS;
-    if (in_hardware(v, true))
+    if (!(status & RF_LAST_WRITE) && in_hardware(v, true))
         status |= RF_LAST_WRITE;
-    for (struct rf_metadata *line = v->first; line; line = line->next)
-        memset(rf_statuses(radish, line) + v->cell, status, v->count);
+    for (struct rf_metadata *line = v->first; line && status != v->status; line = line->next)
+        memset(rf_row(v->layout, line, RF_STATUSES) + v->place, status, v->count);
     bool own = (status == RF_EVERYTHING || !RF_HOLDS(radish->broken, SOFTWARE_PERMISSION)) && history_is_own(v);
     enum rf_permission permission = late_write  ? RF_PERMIT_NONE
                                     : own       ? RF_PERMIT_WRITE
                                     : late_read ? RF_PERMIT_READ
                                                 : RF_PERMIT_ORDERED;
-    memset(rf_permissions(radish, v->own) + v->cell, (int)permission, v->count);
+    memset(rf_row(v->layout, v->own, RF_PERMISSIONS) + v->place, (int)permission, v->count);
 }
 
 /* The whole line has one history. */
 static bool line_is_even(const struct view *v)
 {
-    const struct rf_radish *radish = v->radish;
-    if (v->own->compact || !rf_all_even(rf_statuses(radish, v->own), radish->cells))
+    uint32_t width = rf_width(v->layout, v->own);
+    if (v->own->compact || !rf_all_even(rf_row(v->layout, v->own, RF_STATUSES), width))
         return false;
     for (struct rf_metadata *line = v->first; line; line = line->next)
-        if (!rf_all_even(rf_reads(radish, line), radish->cells) || !rf_all_even(rf_writes(radish, line), radish->cells))
+        if (!rf_all_even(rf_row(v->layout, line, RF_READ_CLOCKS), width) ||
+            !rf_all_even(rf_row(v->layout, line, RF_WRITE_CLOCKS), width))
             return false;
     for (const struct rf_history *history = v->records[0]->histories; history; history = history->next)
-        if (!rf_history_all_even(history, radish->cells))
+        if (!rf_history_all_even(history, v->radish->cells))
             return false;
     return true;
 }
 
-/* All cells of the line: at once if they are alike, or by granules. */
+/* All cells of the line: at once if they are alike, or by units, or by granules and cells. */
 static void fill_line(struct view *v)
 {
+    uint32_t width = rf_width(v->layout, v->own);
+    uint32_t granule = !v->own->wide ? 1 : v->own->compact ? 4 : 8;
     if (line_is_even(v)) {
-        view_cells(v, 0, v->radish->cells);
-        fill_cells(v);
+        view_places(v, 0, width);
+        fill_places(v);
         return;
     }
-    uint32_t granule = v->own->compact ? 4 : 8;
-    for (uint32_t cell = 0; cell < v->radish->cells; cell += granule) {
-        uint32_t count = view_is_even(v, cell, granule) ? granule : 1;
-        for (uint32_t i = cell; i < cell + granule; i += count) {
-            view_cells(v, i, count);
-            fill_cells(v);
+    for (uint32_t place = 0; place < width; place += granule) {
+        uint32_t count = granule > 1 && view_is_even(v, place, granule) ? granule : 1;
+        for (uint32_t i = place; i < place + granule; i += count) {
+            view_places(v, i, count);
+            fill_places(v);
         }
     }
 }
 
-/* Reports the races of an access with what is known of its cells. */
-static void check_cells(struct view *v, uint32_t cell, uint32_t count, const struct rf_access *access)
+/* Reports the races of an access with what is known of its places. */
+static void check_places(struct view *v, struct rf_places places, const struct rf_access *access)
 {
-    uint32_t step = view_is_even(v, cell, count) ? count : 1;
-    for (uint32_t i = cell; i < cell + count; i += step) {
-        view_cells(v, i, step);
+    uint32_t step = v->own->wide && view_is_even(v, places.at, places.count) ? places.count : 1;
+    for (uint32_t i = places.at; i < places.at + places.count; i += step) {
+        view_places(v, i, step);
         if (!late(v, true) && !(access->write && late(v, false)))
             continue;
         for (uint32_t j = i; j < i + step; j++)
-            rf_report_cell(v->radish, v->own, j, access);
+            rf_report_place(v->radish, v->own, j, access);
     }
 }
 
@@ -229,13 +243,13 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
                        const struct rf_access *access)
 {
     uint32_t runner = rf_software_core(radish, core), halves = own->compact ? 2 : 1;
-    radish->machine.pinned = own->key; /* the handler's accesses must not evict the line that it fills */
+    radish->machine.pinned = rf_key_metadata(own); /* the handler's accesses must not evict the line that it fills */
     radish->software.check_calls++;
     rf_software_spend(radish, runner, radish->config->enter_cycles);
     for (uint32_t half = 0; half < halves; half++)
-        rf_software_prefetch(radish, runner, own->number + half, RF_ALL_SLOTS);
+        rf_software_prefetch(radish, runner, (uint64_t)own->number + half, RF_ALL_SLOTS);
     for (uint32_t half = 0; half < halves; half++)
-        rf_software_touch(radish, runner, own->number + half, RF_ALL_SLOTS, false);
+        rf_software_touch(radish, runner, (uint64_t)own->number + half, RF_ALL_SLOTS, false);
     struct rf_record *record = rf_software_record(radish, own->number);
     if (record && record->cached && RF_HOLDS(radish->broken, FLUSH_STALE))
         flush_strangers(radish, own->number);
@@ -245,10 +259,10 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
 
     struct view v = view_of(radish, core, own);
     uint64_t clocks = 0;
-    check_cells(&v, cell, count, access);
+    check_places(&v, rf_places_of(radish, own, cell, count), access);
     if (is_untouched(&v, halves)) { /* what filling comes to */
-        memset(rf_statuses(radish, own), RF_EVERYTHING, radish->cells);
-        memset(rf_permissions(radish, own), RF_PERMIT_WRITE, radish->cells);
+        memset(rf_row(&radish->layout, own, RF_STATUSES), RF_EVERYTHING, rf_width(&radish->layout, own));
+        memset(rf_row(&radish->layout, own, RF_PERMISSIONS), RF_PERMIT_WRITE, rf_width(&radish->layout, own));
     } else {
         fill_line(&v);
     }

@@ -18,26 +18,76 @@
 struct rf_clock_table {
     uint64_t times[RF_CLOCKS];
     uint32_t references[RF_CLOCKS];
+    uint64_t idle; /* a bit for each clock that no cell refers to; of clock 0 nobody asks */
     uint32_t current;
     uint32_t next; /* where the search for a free one begins */
+    /* by the low bits of a time: how many clocks have such a time, and which got one last */
+    uint8_t alike[256], latest[256];
 };
+
+static inline void rf_clock_table_init(struct rf_clock_table *table)
+{
+    table->idle = UINT64_MAX;
+}
+
+/* So many cells refer to the clock from now on; or no more. */
+static inline void rf_clock_gains(struct rf_clock_table *table, uint32_t clock, uint32_t cells)
+{
+    table->references[clock] += cells;
+    table->idle &= ~(UINT64_C(1) << clock);
+}
+
+static inline void rf_clock_loses(struct rf_clock_table *table, uint32_t clock, uint32_t cells)
+{
+    table->references[clock] -= cells;
+    table->idle |= (uint64_t)!table->references[clock] << clock;
+}
+
+static inline void rf_clock_assign(struct rf_clock_table *table, uint32_t clock, uint64_t time)
+{
+    if (table->times[clock])
+        table->alike[table->times[clock] & 255]--;
+    table->times[clock] = time;
+    table->alike[time & 255]++;
+    table->latest[time & 255] = (uint8_t)clock;
+}
+
+static inline bool rf_clock_stands_for(const struct rf_clock_table *table, uint32_t clock, uint64_t time)
+{
+    return table->times[clock] == time && (table->references[clock] || clock == table->current);
+}
+
+/* The clock that stands for a time, of which there is one at most; 0: none. */
+static inline uint32_t rf_clock_find(const struct rf_clock_table *table, uint64_t time, uint32_t limit)
+{
+    uint32_t latest = table->latest[time & 255], alike = table->alike[time & 255];
+    if (!alike)
+        return 0;
+    if (rf_clock_stands_for(table, latest, time))
+        return latest;
+    if (alike == 1 && (table->times[latest] & 255) == (time & 255))
+        return 0; /* it is the one */
+    for (uint32_t clock = 1; clock < limit; clock++)
+        if (rf_clock_stands_for(table, clock, time))
+            return clock;
+    return 0;
+}
 
 /* The clock for a time; 0: all are in use. */
 static inline uint32_t rf_clock_for(struct rf_clock_table *table, uint64_t time, uint32_t limit, uint64_t broken)
 {
-    for (uint32_t clock = 1; clock < limit; clock++)
-        if (table->times[clock] == time && (table->references[clock] || clock == table->current))
-            return clock;
-    for (uint32_t tried = 1, clock = 1 + table->next; tried < limit; tried++) {
-        clock = clock + 1 < limit ? clock + 1 : 1;
-        bool free = !table->references[clock] || !RF_HOLDS(broken, COUNT_REFERENCES);
-        if (free && clock != table->current) {
-            table->times[clock] = time;
-            table->next = clock - 1;
-            return clock;
-        }
-    }
-    return 0;
+    uint32_t clock = rf_clock_find(table, time, limit);
+    if (clock)
+        return clock;
+    uint64_t free = RF_HOLDS(broken, COUNT_REFERENCES) ? table->idle : UINT64_MAX;
+    free &= UINT64_MAX >> (64 - limit) & ~UINT64_C(1) & ~(UINT64_C(1) << table->current);
+    if (!free)
+        return 0;
+    uint64_t above = free & ~((UINT64_C(2) << (1 + table->next)) - 1); /* first those behind where the search begins */
+    clock = (uint32_t)__builtin_ctzll(above ? above : free);
+    rf_clock_assign(table, clock, time);
+    table->next = clock - 1;
+    return clock;
 }
 
 #endif

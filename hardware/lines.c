@@ -1,62 +1,73 @@
 /* The metadata lines of RADISH that are in caches: who has one, which clocks are in it, how it leaves. See hardware/radish.h.
  *
  * 1. A context lists its lines without holes: the last one takes the place of one that goes.
- * 2. Which lines have a clock is kept the other way round too, a bit for each place: clock_users.h. It may have bits for clocks
- *    that a line had once; only a roll-over takes these out.
+ * 2. Which lines have a clock is kept the other way round too: clock_users.h. A line's bits may be of clocks that it had once; only
+ *    a roll-over takes these out. A line that has left has none.
  */
 #include "hardware/radish.h"
+
+#include <stdlib.h>
+
+#define AHEAD 16u /* how many lines before they are needed the host's caches are asked for them */
 
 struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot)
 {
     radish->contexts = rf_grow(radish->memory, radish->contexts, &radish->context_cap, (size_t)slot + 1, sizeof(void *));
-    if (!radish->contexts[slot])
+    if (!radish->contexts[slot]) {
         radish->contexts[slot] = rf_alloc(radish->memory, sizeof **radish->contexts);
+        radish->contexts[slot]->users =
+            (struct rf_users){ .chunks = &radish->user_pool, .memory = radish->memory, .slot = slot, .limit = 1024 };
+        rf_clock_table_init(&radish->contexts[slot]->clocks);
+    }
     return radish->contexts[slot];
 }
 
-void rf_line_uses(struct rf_context *context, struct rf_metadata *line, uint32_t clock)
-{
-    line->used |= UINT64_C(1) << clock;
-    rf_users_add(&context->users, line->place, UINT64_C(1) << clock);
-}
-
-struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t key, uint64_t number)
+struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t number)
 {
     struct rf_metadata *line = rf_pool_take(&radish->line_pool, radish->memory);
-    line->key = key;
-    line->number = number;
+    line->number = (uint32_t)number;
     line->slot = radish->cores[core].slot;
-    line->core = core;
+    line->core = (uint8_t)core;
     return line;
 }
 
 void rf_line_link(struct rf_radish *radish, struct rf_metadata *line)
 {
     struct rf_context *context = rf_context_of(radish, line->slot);
-    radish->lines = rf_grow(radish->memory, radish->lines, &radish->line_cap, (size_t)line->number + 1, sizeof line);
-    line->next = radish->lines[line->number];
-    radish->lines[line->number] = line;
+    rf_records_reserve(&radish->software, radish->memory, line->number);
+    struct rf_record *record = rf_record_at(&radish->software, line->number);
+    line->next = record->lines;
+    record->lines = line;
     context->lines = rf_grow(radish->memory, context->lines, &context->cap, context->count + 1, sizeof line);
-    rf_users_reserve(&context->users, radish->memory, context->count + 1);
     context->lines[context->count] = line;
     line->place = context->count++;
 }
 
+void rf_lines_widen(struct rf_radish *radish, uint64_t number)
+{
+    const struct rf_layout *layout = &radish->layout;
+    for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next) {
+        for (uint32_t row = 0; row < RF_ROWS && !line->wide; row++) {
+            const uint8_t *units = line->rows + rf_row_offset(layout, false, (enum rf_row)row);
+            uint8_t *cells = line->rows + rf_row_offset(layout, true, (enum rf_row)row);
+            for (uint32_t unit = 0; unit < layout->units; unit++)
+                memset(cells + (unit << layout->unit_bits), units[unit], (size_t)1 << layout->unit_bits);
+        }
+        line->wide = true;
+    }
+}
+
 static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
 {
-    struct rf_metadata **place = &radish->lines[line->number];
+    struct rf_metadata **place = &rf_record_at(&radish->software, line->number)->lines;
     while (*place != line)
         place = &(*place)->next;
     *place = line->next;
     struct rf_context *context = radish->contexts[line->slot];
     struct rf_metadata *last = context->lines[--context->count];
-    rf_users_remove(&context->users, line->place, line->used);
-    if (last == line)
-        return;
-    rf_users_remove(&context->users, last->place, last->used);
     context->lines[line->place] = last;
     last->place = line->place;
-    rf_users_add(&context->users, last->place, last->used);
+    line->used = 0;
 }
 
 /* The cells that are not 0 become 1. No cell has its highest bit. */
@@ -65,45 +76,40 @@ static uint64_t not_zero(uint64_t cells)
     return (cells + RF_EACH_CELL * 127) >> 7 & RF_EACH_CELL;
 }
 
-static void put_cells(uint8_t *cells, uint64_t word)
-{
-    memcpy(cells, &word, sizeof word);
-}
-
 /* Figure 3.4: what these clocks, of reads and then of writes, say is not in hardware any more. */
 static void downgrade_status(struct rf_radish *radish, struct rf_metadata *line, const uint8_t *clocks)
 {
     uint64_t read = RF_HOLDS(radish->broken, EVICT_READS) ? RF_ALL_LAST_READS : 0;
     uint64_t write = RF_HOLDS(radish->broken, EVICT_WRITE) ? RF_LAST_WRITE : 0;
-    uint8_t *statuses = rf_statuses(radish, line);
-    for (uint32_t cell = 0; cell < radish->cells; cell += 8) {
-        uint64_t reads = rf_some_cells(clocks + cell, 8), writes = rf_some_cells(clocks + radish->cells + cell, 8);
+    uint8_t *statuses = rf_row(&radish->layout, line, RF_STATUSES);
+    uint32_t width = rf_width(&radish->layout, line);
+    for (uint32_t at = 0; at < width; at += 8) {
+        uint32_t some = rf_up_to_eight(width, at);
+        uint64_t reads = rf_some_cells(clocks + at, some), writes = rf_some_cells(clocks + width + at, some);
         uint64_t lost = not_zero(reads) * read | not_zero(writes) * write;
-        put_cells(statuses + cell, rf_some_cells(statuses + cell, 8) & ~lost);
+        rf_put_cells(statuses + at, some, rf_some_cells(statuses + at, some) & ~lost);
     }
 }
 
-/* The cells of these clocks refer to them no more. */
-static void release_clocks(struct rf_context *context, const uint8_t *clocks, uint32_t count)
+/* The places of these clocks, each for 1 << shift cells, refer to them no more. */
+static void release_clocks(struct rf_context *context, const uint8_t *clocks, uint32_t count, uint32_t shift)
 {
-    for (uint32_t i = 0; i < count; i += 8)
-        if (!rf_some_cells(clocks + i, 8))
-            continue; /* of clock 0 nobody asks */
-        else if (rf_even(clocks + i, 8))
-            context->clocks.references[clocks[i]] -= 8;
-        else
-            for (uint32_t j = i; j < i + 8; j++)
-                context->clocks.references[clocks[j]]--;
+    for (uint32_t i = 0, step; i < count; i += step) {
+        step = !shift && i % 8 == 0 && rf_even(clocks + i, 8) ? 8 : 1;
+        if (clocks[i])
+            rf_clock_loses(&context->clocks, clocks[i], step << shift);
+    }
 }
 
 /* The line is in no cache any more. The broadcast hides behind the miss that caused the eviction. */
 static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool persist)
 {
-    const uint8_t *clocks = rf_reads(radish, line);
+    const uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS); /* and those of writes behind them */
+    uint32_t count = 2 * rf_width(&radish->layout, line);
     uint64_t any = 0;
     radish->machine.traffic.metadata_evictions++;
-    for (uint32_t i = 0; i < 2 * radish->cells; i += 8) /* reads, then writes */
-        any |= rf_some_cells(clocks + i, 8);
+    for (uint32_t i = 0; i < count; i += 8)
+        any |= rf_some_cells(clocks + i, rf_up_to_eight(count, i));
     if (any) {
         for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
             if (other != line)
@@ -111,7 +117,7 @@ static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool p
         radish->machine.traffic.broadcasts++;
         if (persist)
             rf_software_evicted(radish, line, clocks);
-        release_clocks(radish->contexts[line->slot], clocks, 2 * radish->cells);
+        release_clocks(radish->contexts[line->slot], clocks, count, rf_shift(&radish->layout, line));
     }
     unlink_line(radish, line);
     rf_pool_give(&radish->line_pool, line);
@@ -124,7 +130,7 @@ void rf_line_evicted(void *radish, struct rf_metadata *line)
 
 void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool persist)
 {
-    rf_machine_remove(&radish->machine, line->key);
+    rf_machine_remove(&radish->machine, line);
     line_gone(radish, line, persist);
 }
 
@@ -168,15 +174,14 @@ static uint64_t clocks_to_free(const struct rf_clock_table *table, uint32_t limi
     return chosen;
 }
 
-/* The bytes of eight clocks that are `chosen`; the others are 0. */
-static uint64_t chosen_of(const uint8_t *clocks, uint64_t chosen)
+/* Those of up to eight clocks that are `chosen`; the others are 0. */
+static uint64_t chosen_of(uint64_t clocks, uint64_t chosen)
 {
-    uint64_t word = rf_some_cells(clocks, 8), goes = 0;
-    if (rf_even(clocks, 8))
-        return chosen >> (word & 63) & 1 ? word : 0;
-    for (uint32_t i = 0; i < 8; i++)
-        if (chosen >> clocks[i] & 1)
-            goes |= (uint64_t)clocks[i] << 8 * i;
+    uint64_t goes = 0;
+    if (clocks == RF_EACH_CELL * (clocks & 255))
+        return chosen >> (clocks & 63) & 1 ? clocks : 0;
+    for (uint32_t shift = 0; shift < 64 && clocks >> shift; shift += 8)
+        goes |= (chosen >> (clocks >> shift & 63) & 1 ? 255 & clocks >> shift : 0) << shift;
     return goes;
 }
 
@@ -184,72 +189,94 @@ static uint64_t chosen_of(const uint8_t *clocks, uint64_t chosen)
  * depends on the order of accesses, not on where their clocks are. */
 static void clean_line(struct rf_radish *radish, struct rf_context *context, struct rf_metadata *line, uint64_t chosen)
 {
-    uint32_t cells = radish->cells;
-    uint8_t *clocks = rf_reads(radish, line), gone[2 * RF_MAX_CELLS]; /* of reads, then of writes */
+    uint32_t width = rf_width(&radish->layout, line);
+    uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS),
+            gone[2 * RF_MAX_CELLS + 8]; /* and behind them, of writes */
     uint64_t any = 0;
-    for (uint32_t i = 0; i < 2 * cells; i += 8) {
-        uint64_t goes = chosen_of(clocks + i, chosen);
-        put_cells(gone + i, goes);
+    for (uint32_t i = 0; i < 2 * width; i += 8) {
+        uint64_t goes = chosen_of(rf_some_cells(clocks + i, rf_up_to_eight(2 * width, i)), chosen);
+        memcpy(gone + i, &goes, sizeof goes);
         any |= goes;
     }
-    rf_users_remove(&context->users, line->place, line->used & chosen);
-    line->used &= ~chosen;
     if (!any)
         return; /* it had them once */
     rf_software_evicted(radish, line, gone);
     for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
         downgrade_status(radish, other, gone);
-    uint8_t *permissions = rf_permissions(radish, line);
-    for (uint32_t cell = 0; cell < cells;
-         cell += 8) { /* WRITE, which alone has that bit, becomes ORDERED where a clock goes */
-        uint64_t held = rf_some_cells(permissions + cell, 8);
-        uint64_t changes = not_zero(rf_some_cells(gone + cell, 8) | rf_some_cells(gone + cells + cell, 8)) & held >> 1;
-        put_cells(permissions + cell, held ^ changes * (RF_PERMIT_WRITE ^ RF_PERMIT_ORDERED));
+    uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
+    for (uint32_t at = 0; at < width; at += 8) { /* WRITE, which alone has that bit, becomes ORDERED where a clock goes */
+        uint32_t some = rf_up_to_eight(width, at);
+        uint64_t held = rf_some_cells(permissions + at, some);
+        uint64_t changes = not_zero(rf_some_cells(gone + at, some) | rf_some_cells(gone + width + at, some)) & held >> 1;
+        rf_put_cells(permissions + at, some, held ^ changes * (RF_PERMIT_WRITE ^ RF_PERMIT_ORDERED));
     }
-    release_clocks(context, gone, 2 * cells);
-    for (uint32_t i = 0; i < 2 * cells; i += 8)
-        put_cells(clocks + i, rf_some_cells(clocks + i, 8) ^ rf_some_cells(gone + i, 8));
+    release_clocks(context, gone, 2 * width, rf_shift(&radish->layout, line));
+    for (uint32_t i = 0; i < 2 * width; i += 8) {
+        uint32_t some = rf_up_to_eight(2 * width, i);
+        rf_put_cells(clocks + i, some, rf_some_cells(clocks + i, some) ^ rf_some_cells(gone + i, some));
+    }
     radish->machine.traffic.broadcasts++;
     radish->counts.flushed_lines++;
 }
 
-/* Cleans some lines. What they lead to is fetched for all of them before it is needed. */
-static void clean_lines(struct rf_radish *radish, struct rf_context *context, struct rf_metadata **lines, uint32_t count,
-                        uint64_t chosen)
+/* The places of the lines that have chosen clocks; they have them no more. */
+static uint32_t find_users(struct rf_radish *radish, struct rf_context *context, uint64_t chosen)
 {
-    const struct rf_software *software = &radish->software;
-    for (uint32_t i = 0; i < count; i++) {
-        __builtin_prefetch(&radish->lines[lines[i]->number]);
-        if (lines[i]->number < software->record_cap)
-            __builtin_prefetch(&software->records[lines[i]->number]);
+    struct rf_users *users = &context->users;
+    uint32_t count = 0;
+    for (uint64_t left = chosen; left; left &= left - 1) {
+        struct rf_users_list *list = &users->of[__builtin_ctzll(left)];
+        for (struct rf_metadata *line; (line = rf_users_take(users, list));) {
+            if (line->slot != users->slot || !(line->used & chosen))
+                continue;
+            line->used &= ~chosen;
+            radish->found =
+                rf_grow(radish->memory, radish->found, &radish->found_cap, (size_t)count + 1, sizeof *radish->found);
+            radish->found[count++] = line->place;
+        }
     }
-    for (uint32_t i = 0; i < count; i++)
-        clean_line(radish, context, lines[i], chosen);
+    return count;
 }
 
-/* clock_table.h, 2. Cleaning a line takes bits of that line only out of the sets that are walked here. */
+static int compare_places(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void sort_places(uint32_t *places, uint32_t count)
+{
+    if (count > 64) {
+        qsort(places, count, sizeof *places, compare_places);
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t place = places[i], at = i;
+        for (; at && places[at - 1] > place; at--)
+            places[at] = places[at - 1];
+        places[at] = place;
+    }
+}
+
+/* clock_table.h, 2. Lines are cleaned in the order of their places. */
 void rf_roll_over(struct rf_radish *radish, uint32_t core)
 {
     struct rf_context *context = rf_context_of(radish, radish->cores[core].slot);
     uint64_t chosen = clocks_to_free(&context->clocks, radish->clock_limit);
-    struct rf_metadata *lines[64];
-    uint32_t count = 0;
     radish->counts.roll_overs++;
     rf_charge(radish, core, radish->config->enter_cycles);
-    for (uint32_t group = 0; group << 12 < context->count; group++) {
-        for (uint64_t blocks = rf_users_of(&context->users.groups[group], chosen); blocks; blocks &= blocks - 1)
-            rf_users_prefetch(&context->users.blocks[group << 6 | (uint32_t)__builtin_ctzll(blocks)]);
-        for (uint64_t blocks = rf_users_of(&context->users.groups[group], chosen); blocks; blocks &= blocks - 1) {
-            uint32_t block = group << 6 | (uint32_t)__builtin_ctzll(blocks);
-            for (uint64_t left = rf_users_of(&context->users.blocks[block], chosen); left; left &= left - 1) {
-                lines[count] = context->lines[block << 6 | (uint32_t)__builtin_ctzll(left)];
-                rf_line_prefetch(radish, lines[count++]);
-                if (count == sizeof lines / sizeof lines[0]) {
-                    clean_lines(radish, context, lines, count, chosen);
-                    count = 0;
-                }
-            }
-        }
+    for (uint64_t left = chosen; left; left &= left - 1) {
+        const struct rf_users_list *list = &context->users.of[__builtin_ctzll(left)];
+        for (uint32_t i = 0; list->first && i < list->filled; i++)
+            rf_line_prefetch(radish, list->first->lines[i]);
     }
-    clean_lines(radish, context, lines, count, chosen);
+    uint32_t count = find_users(radish, context, chosen);
+    for (uint32_t i = 0; i < count && i < AHEAD; i++)
+        __builtin_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i]]->number));
+    sort_places(radish->found, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            __builtin_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i + AHEAD]]->number));
+        clean_line(radish, context, context->lines[radish->found[i]], chosen);
+    }
 }

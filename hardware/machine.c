@@ -29,7 +29,6 @@ static size_t cache_init(struct rf_cache *cache, char *at, bool last, uint64_t b
         cache->block++;
     cache->sets = (uint64_t *)(void *)place_array(at, &done, (sets << cache->block) * sizeof *cache->sets);
     cache->keys = (uint64_t *)(void *)place_array(at, &done, places * sizeof *cache->keys);
-    cache->metadata = (struct rf_metadata **)(void *)place_array(at, &done, places * sizeof *cache->metadata);
     for (size_t set = 0; at && set < sets; set++)
         for (uint32_t way = 0; way < 8 * cache->words; way++) /* what is no way is no byte of a way either */
             rf_cache_order(cache, set)[way / 8] |= (uint64_t)(way < ways ? way : 255) << way % 8 * 8;
@@ -69,12 +68,17 @@ void rf_machine_free(struct rf_machine *machine)
 
 /* ---- making room ---- */
 
-static void drop_private(struct rf_machine *machine, uint64_t sharers, uint64_t key)
+/* Takes a line of the last level from private caches. */
+static void drop_private(struct rf_machine *machine, uint64_t sharers, size_t place)
 {
+    uint64_t key = machine->llc.keys[place];
     for (; sharers; sharers &= sharers - 1) {
-        uint32_t core = (uint32_t)__builtin_ctzll(sharers);
-        rf_cache_drop(&machine->l1[core], key);
-        rf_cache_drop(&machine->l2[core], key);
+        struct rf_cache *l1 = &machine->l1[__builtin_ctzll(sharers)], *l2 = &machine->l2[__builtin_ctzll(sharers)];
+        size_t at = rf_cache_find_in(l2, rf_cache_set_from(l2, &machine->llc, place), key);
+        if (at == RF_NOWHERE)
+            continue; /* so it is not in the first level */
+        rf_cache_drop(l1, rf_cache_set_from(l1, l2, at), key);
+        rf_cache_clear(l2, at);
     }
 }
 
@@ -86,10 +90,12 @@ static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, 
     uint64_t victim = llc->keys[place];
     if (!victim)
         return place;
-    drop_private(machine, rf_cache_sharers(llc, place), victim);
+    if (victim & RF_KEY_METADATA)
+        __builtin_prefetch(rf_key_contents(victim));
+    drop_private(machine, rf_cache_sharers(llc, place), place);
     rf_cache_clear(llc, place);
     if (victim & RF_KEY_METADATA) {
-        machine->evicted(machine->context, llc->metadata[place]);
+        machine->evicted(machine->context, rf_key_contents(victim));
     } else {
         machine->traffic.data_evictions++;
         machine->traffic.write_backs += *rf_cache_state(llc, place) == RF_MODIFIED;
@@ -97,25 +103,25 @@ static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, 
     return place;
 }
 
-static void fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state,
-                    struct rf_metadata *metadata)
+static size_t fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state)
 {
     struct rf_cache *l1 = &machine->l1[core];
-    rf_cache_put(l1, rf_cache_place(l1, key, 0), key, state, metadata);
+    size_t at = rf_cache_place(l1, key, 0);
+    rf_cache_put(l1, at, key, state);
+    return at;
 }
 
-/* Into both private levels of a core. `place` is where the last level has it; `metadata` is NULL for data. */
-static __attribute__((noinline)) void fill_private(struct rf_machine *machine, uint32_t core, uint64_t key,
-                                                   enum rf_mesi state, size_t place, struct rf_metadata *metadata)
+/* Into the second level of a core, of which the first then may have it; `place` is where the last level has it. */
+static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state, size_t place)
 {
-    struct rf_cache *l2 = &machine->l2[core], *llc = &machine->llc;
+    struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core], *llc = &machine->llc;
     size_t at = rf_cache_place(l2, key, 0);
     if (l2->keys[at])
-        rf_cache_drop(&machine->l1[core], l2->keys[at]);
-    rf_cache_put(l2, at, key, state, metadata);
-    fill_l1(machine, core, key, state, metadata);
+        rf_cache_drop(l1, rf_cache_set_from(l1, l2, at), l2->keys[at]);
+    rf_cache_put(l2, at, key, state);
     rf_cache_share(llc, place, core);
     rf_cache_touch(llc, place);
+    return at;
 }
 
 /* ---- data ---- */
@@ -147,7 +153,7 @@ static __attribute__((noinline)) bool take_from_others(struct rf_machine *machin
         if (!write && state != RF_SHARED && RF_HOLDS(machine->broken, SHARE))
             set_state(machine, other, key, RF_SHARED);
         if (write && RF_HOLDS(machine->broken, INVALIDATE)) {
-            drop_private(machine, UINT64_C(1) << other, key);
+            drop_private(machine, UINT64_C(1) << other, place);
             rf_cache_unshare(&machine->llc, place, other);
         }
     }
@@ -189,7 +195,7 @@ static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint3
         modified = take_from_others(machine, core, key, place, write);
     } else {
         place = room_in_llc(machine, key);
-        rf_cache_put(&machine->llc, place, key, RF_SHARED, NULL);
+        rf_cache_put(&machine->llc, place, key, RF_SHARED);
     }
     bool others = (rf_cache_sharers(&machine->llc, place) & ~(UINT64_C(1) << core)) != 0;
     if (!write && !others && machine->shared)
@@ -197,7 +203,8 @@ static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint3
     enum rf_mesi state = write ? RF_MODIFIED : others ? RF_SHARED : RF_EXCLUSIVE;
     if (write)
         *rf_cache_state(&machine->llc, place) = RF_MODIFIED;
-    fill_private(machine, core, key, state, place, NULL);
+    fill_l2(machine, core, key, state, place);
+    fill_l1(machine, core, key, state);
     machine->bus = true;
     if (state != RF_SHARED)
         alone(machine, core, key);
@@ -224,7 +231,7 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key,
         enum rf_mesi state = (enum rf_mesi) * rf_cache_state(l2, at);
         rf_cache_touch(l2, at);
         machine->traffic.l2_hits++;
-        fill_l1(machine, core, key, state, NULL);
+        fill_l1(machine, core, key, state);
         return (uint32_t)config->l2_cycles + (write && state != RF_MODIFIED ? write_hit(machine, core, key, state) : 0);
     }
     return miss(machine, core, key, write);
@@ -232,42 +239,40 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key,
 
 /* ---- metadata ---- */
 
-struct rf_metadata *rf_machine_metadata_far(struct rf_machine *machine, uint32_t core, uint64_t key, uint32_t *cycles)
+static void fill_private(struct rf_machine *machine, struct rf_metadata *line)
 {
-    const struct rf_config *config = machine->config;
-    struct rf_cache *l2 = &machine->l2[core];
-    size_t at = rf_cache_find(l2, key);
-    if (at != RF_NOWHERE) {
-        struct rf_metadata *metadata = l2->metadata[at];
-        rf_cache_touch(l2, at);
-        fill_l1(machine, core, key, RF_EXCLUSIVE, metadata);
-        *cycles += (uint32_t)config->l2_cycles;
-        return metadata;
-    }
-    at = rf_cache_find(&machine->llc, key);
-    *cycles += (uint32_t)config->llc_cycles; /* also to find out that it is not there */
-    if (at == RF_NOWHERE)
-        return NULL;
-    struct rf_metadata *metadata = machine->llc.metadata[at];
-    fill_private(machine, core, key, RF_EXCLUSIVE, at, metadata);
-    return metadata;
+    uint64_t key = rf_key_metadata(line);
+    line->l2 = (uint32_t)fill_l2(machine, line->core, key, RF_EXCLUSIVE, line->llc);
+    line->l1 = (uint32_t)fill_l1(machine, line->core, key, RF_EXCLUSIVE);
 }
 
-void rf_machine_insert(struct rf_machine *machine, uint32_t core, uint64_t key, struct rf_metadata *metadata)
+uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_metadata *line)
 {
-    size_t place = room_in_llc(machine, key);
-    rf_cache_put(&machine->llc, place, key, RF_EXCLUSIVE, metadata);
-    fill_private(machine, core, key, RF_EXCLUSIVE, place, metadata);
+    const struct rf_config *config = machine->config;
+    struct rf_cache *l2 = &machine->l2[line->core];
+    uint64_t key = rf_key_metadata(line);
+    if (l2->keys[line->l2] == key) {
+        rf_cache_touch(l2, line->l2);
+        line->l1 = (uint32_t)fill_l1(machine, line->core, key, RF_EXCLUSIVE);
+        return (uint32_t)config->l2_cycles;
+    }
+    fill_private(machine, line);
+    return (uint32_t)config->llc_cycles;
+}
+
+void rf_machine_insert(struct rf_machine *machine, struct rf_metadata *line)
+{
+    uint64_t key = rf_key_metadata(line);
+    line->llc = (uint32_t)room_in_llc(machine, key);
+    rf_cache_put(&machine->llc, line->llc, key, RF_EXCLUSIVE);
+    fill_private(machine, line);
     machine->traffic.metadata_fills++;
 }
 
-void rf_machine_remove(struct rf_machine *machine, uint64_t key)
+void rf_machine_remove(struct rf_machine *machine, struct rf_metadata *line)
 {
-    size_t place = rf_cache_find(&machine->llc, key);
-    if (place == RF_NOWHERE)
-        return;
-    drop_private(machine, rf_cache_sharers(&machine->llc, place), key);
-    rf_cache_clear(&machine->llc, place);
+    drop_private(machine, UINT64_C(1) << line->core, line->llc);
+    rf_cache_clear(&machine->llc, line->llc);
 }
 
 uint64_t rf_traffic_lines(const struct rf_traffic *traffic)

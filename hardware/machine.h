@@ -52,7 +52,7 @@ void rf_machine_free(struct rf_machine *machine);
 
 /* What is not a simple hit: `at` is where the first level has the line. */
 uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key, bool write, size_t at);
-struct rf_metadata *rf_machine_metadata_far(struct rf_machine *machine, uint32_t core, uint64_t key, uint32_t *cycles);
+uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_metadata *line);
 
 /* An access to a data line by its number; returns cycles. */
 static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t core, uint64_t line, bool write)
@@ -68,11 +68,11 @@ static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t co
     return (uint32_t)machine->config->l1_cycles;
 }
 
-/* Brings what an access to the line will look at into the host's caches. Nothing is simulated. */
+/* Brings what an access to the data line will look at into the host's caches. Nothing is simulated. */
 static inline void rf_machine_prefetch(const struct rf_machine *machine, uint32_t core, uint64_t key)
 {
     const struct rf_cache *l2 = &machine->l2[core], *llc = &machine->llc;
-    uint64_t at = rf_cache_set(l2, key), below = rf_cache_set(llc, key);
+    uint64_t at = key & l2->mask, below = key & llc->mask;
     size_t place = (size_t)below << llc->shift;
     __builtin_prefetch(rf_cache_order(l2, at));
     __builtin_prefetch(rf_cache_order(llc, below));
@@ -81,22 +81,20 @@ static inline void rf_machine_prefetch(const struct rf_machine *machine, uint32_
         __builtin_prefetch(&llc->keys[place + way]);
 }
 
-/* The metadata line, NULL if it is in no cache; adds its cost to *cycles. */
-static inline struct rf_metadata *rf_machine_metadata(struct rf_machine *machine, uint32_t core, uint64_t key, uint32_t *cycles)
+/* An access to a metadata line that is in some cache; returns cycles. */
+static inline uint32_t rf_machine_metadata(struct rf_machine *machine, struct rf_metadata *line)
 {
-    struct rf_cache *l1 = &machine->l1[core];
-    size_t at = rf_cache_find(l1, key);
-    if (__builtin_expect(at == RF_NOWHERE, 0))
-        return rf_machine_metadata_far(machine, core, key, cycles);
-    rf_cache_touch(l1, at);
-    *cycles += (uint32_t)machine->config->l1_cycles;
-    return l1->metadata[at];
+    struct rf_cache *l1 = &machine->l1[line->core];
+    if (__builtin_expect(l1->keys[line->l1] != rf_key_metadata(line), 0))
+        return rf_machine_metadata_far(machine, line);
+    rf_cache_touch(l1, line->l1);
+    return (uint32_t)machine->config->l1_cycles;
 }
 
 /* Makes room for a metadata line that is in no cache, and puts it there. */
-void rf_machine_insert(struct rf_machine *machine, uint32_t core, uint64_t key, struct rf_metadata *metadata);
+void rf_machine_insert(struct rf_machine *machine, struct rf_metadata *line);
 /* Takes a metadata line out of all caches, without telling `evicted`. */
-void rf_machine_remove(struct rf_machine *machine, uint64_t key);
+void rf_machine_remove(struct rf_machine *machine, struct rf_metadata *line);
 
 /* All lines that went over a bus or to memory: what "traffic" means in reports. */
 uint64_t rf_traffic_lines(const struct rf_traffic *traffic);

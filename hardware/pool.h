@@ -1,7 +1,7 @@
 /* Blocks of one size, each at the beginning of a line of the host's caches: what is looked at out of order should not lie across one
  * line more than it must.
  *
- * 1. A block is zero when it is handed out. Its pool is the only one it goes back to.
+ * 1. The first `zero` bytes of a block are zero when it is handed out. Its pool is the only one it goes back to.
  * 2. Slabs come from the engine's memory and end with it.
  */
 #ifndef RF_HARDWARE_POOL_H
@@ -13,14 +13,14 @@
 #define RF_SLAB ((size_t)8192)
 
 struct rf_pool {
-    size_t bytes; /* of a block */
-    void *free;   /* each has the address of the next */
+    size_t bytes, zero; /* of a block */
+    void *free;         /* each has the address of the next */
     char *next, *end;
 };
 
-static inline void rf_pool_init(struct rf_pool *pool, size_t bytes)
+static inline void rf_pool_init(struct rf_pool *pool, size_t bytes, size_t zero)
 {
-    *pool = (struct rf_pool){ .bytes = (bytes + RF_HOST_LINE - 1) & ~(RF_HOST_LINE - 1) };
+    *pool = (struct rf_pool){ .bytes = (bytes + RF_HOST_LINE - 1) & ~(RF_HOST_LINE - 1), .zero = zero };
 }
 
 static inline void *rf_pool_take(struct rf_pool *pool, struct rf_memory *memory)
@@ -28,7 +28,7 @@ static inline void *rf_pool_take(struct rf_pool *pool, struct rf_memory *memory)
     void *block = pool->free;
     if (block) {
         memcpy(&pool->free, block, sizeof block);
-        return memset(block, 0, pool->bytes);
+        return memset(block, 0, pool->zero);
     }
     if (pool->next == pool->end) {
         char *slab = rf_alloc(memory, RF_SLAB);

@@ -11,12 +11,14 @@ struct gathered {
 };
 
 static struct gathered gather(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *own,
-                              uint32_t cell)
+                              uint32_t place)
 {
     struct gathered found = { 0 };
     const uint64_t *clock = radish->cores[core].clock;
+    size_t reads = rf_row_offset(&radish->layout, own->wide, RF_READ_CLOCKS) + place;
+    size_t writes = rf_row_offset(&radish->layout, own->wide, RF_WRITE_CLOCKS) + place;
     for (struct rf_metadata *line = first; line; line = line->next) {
-        uint8_t read = rf_reads(radish, line)[cell], write = rf_writes(radish, line)[cell];
+        uint8_t read = line->rows[reads], write = line->rows[writes];
         if (line == own) {
             found.some_read |= read != 0;
             continue;
@@ -54,11 +56,12 @@ static enum rf_permission permission(const struct rf_radish *radish, const struc
     return everything && alone ? RF_PERMIT_WRITE : RF_PERMIT_READ;
 }
 
-/* The clocks of `count` cells, up to eight, are alike in each line. */
-static bool clocks_even(const struct rf_radish *radish, struct rf_metadata *first, uint32_t cell, uint32_t count)
+/* The clocks of `count` places, up to eight, are alike in each line. */
+static bool clocks_even(const struct rf_radish *radish, struct rf_metadata *first, uint32_t place, uint32_t count)
 {
-    for (struct rf_metadata *line = first; line; line = line->next)
-        if (!rf_even(rf_reads(radish, line) + cell, count) || !rf_even(rf_writes(radish, line) + cell, count))
+    for (struct rf_metadata *line = first; line && count > 1; line = line->next)
+        if (!rf_even(rf_row(&radish->layout, line, RF_READ_CLOCKS) + place, count) ||
+            !rf_even(rf_row(&radish->layout, line, RF_WRITE_CLOCKS) + place, count))
             return false;
     return true;
 }
@@ -66,22 +69,24 @@ static bool clocks_even(const struct rf_radish *radish, struct rf_metadata *firs
 /* 3.2.4.2: when a line comes in, or its thread comes back. */
 static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_metadata *own)
 {
-    uint8_t *permissions = rf_permissions(radish, own);
-    const uint8_t *statuses = rf_statuses(radish, own);
+    uint8_t *permissions = rf_row(&radish->layout, own, RF_PERMISSIONS);
+    const uint8_t *statuses = rf_row(&radish->layout, own, RF_STATUSES);
     struct rf_metadata *first = rf_lines_of(radish, own->number);
+    uint32_t width = rf_width(&radish->layout, own);
     bool alone = first == own && !own->next;
     own->generation = radish->cores[core].generation;
-    if (alone && rf_all_even(statuses, radish->cells)) {
+    if (alone && rf_all_even(statuses, width)) {
         struct gathered nobody = { 0 };
-        memset(permissions, (int)permission(radish, &nobody, *statuses), radish->cells);
+        memset(permissions, (int)permission(radish, &nobody, *statuses), width);
         return;
     }
-    for (uint32_t cell = 0, count; cell < radish->cells; cell += count) {
+    for (uint32_t at = 0, count; at < width; at += count) {
         struct gathered found = { 0 };
-        count = cell % 8 == 0 && rf_even(statuses + cell, 8) && (alone || clocks_even(radish, first, cell, 8)) ? 8 : 1;
+        bool even = own->wide && at % 8 == 0 && rf_even(statuses + at, 8) && (alone || clocks_even(radish, first, at, 8));
+        count = even ? 8 : 1;
         if (!alone)
-            found = gather(radish, core, first, own, cell);
-        memset(permissions + cell, (int)permission(radish, &found, statuses[cell]), count);
+            found = gather(radish, core, first, own, at);
+        memset(permissions + at, (int)permission(radish, &found, statuses[at]), count);
     }
 }
 
@@ -93,24 +98,36 @@ static bool on_shared(void *context, uint32_t core, uint64_t data_line)
     if (data_line >= RF_SOFTWARE_LINES)
         return false;
     for (uint64_t number = data_line * 2; number < data_line * 2 + 2; number++)
-        for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next)
-            for (uint32_t cell = 0; line->core != core && cell < radish->cells; cell += 8)
-                any |= rf_some_cells(rf_permissions(radish, line) + cell, 8);
+        for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next) {
+            const uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
+            uint32_t width = line->core != core ? rf_width(&radish->layout, line) : 0;
+            for (uint32_t at = 0; at < width; at += 8)
+                any |= rf_some_cells(permissions + at, rf_up_to_eight(width, at));
+        }
     return any != 0;
 }
 
 /* What is left of the thread's own permission when it becomes the only holder of the data line. Nobody has written since the
  * permission was given (or it would be gone), but somebody may have read. */
 static uint8_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
-                           uint32_t cell)
+                           uint32_t place)
 {
-    uint8_t held = rf_permissions(radish, line)[cell], status = rf_statuses(radish, line)[cell];
+    uint8_t held = rf_row(&radish->layout, line, RF_PERMISSIONS)[place];
+    uint8_t status = rf_row(&radish->layout, line, RF_STATUSES)[place];
     if (held <= RF_PERMIT_READ || !RF_HOLDS(radish->broken, OWN_DOWNGRADE))
         return held;
-    struct gathered found = gather(radish, core, first, line, cell);
+    struct gathered found = gather(radish, core, first, line, place);
     if (held == RF_PERMIT_WRITE)
         return status == RF_EVERYTHING && !found.others ? RF_PERMIT_WRITE : RF_PERMIT_READ;
     return (status & RF_ALL_LAST_READS) && !found.late_read && !found.unknown_read ? RF_PERMIT_ORDERED : RF_PERMIT_READ;
+}
+
+static bool more_than_read(const uint8_t *permissions, uint32_t width)
+{
+    uint64_t any = 0;
+    for (uint32_t at = 0; at < width; at += 8)
+        any |= rf_some_cells(permissions + at, rf_up_to_eight(width, at));
+    return (any & ~(RF_EACH_CELL * RF_PERMIT_READ)) != 0;
 }
 
 /* 8.: a bus transaction has left this core alone with the data line. */
@@ -123,14 +140,21 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
     for (uint64_t number = data_line * 2; number < data_line * 2 + 2; number++) {
         struct rf_metadata *first = rf_lines_of(radish, number);
         for (struct rf_metadata *line = first; line; line = line->next) {
-            uint8_t *permissions = rf_permissions(radish, line);
+            uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
+            const uint8_t *statuses = rf_row(&radish->layout, line, RF_STATUSES);
+            uint32_t width = rf_width(&radish->layout, line);
             bool own = line->core == core && owner->thread && owner->slot == line->slot;
             if (!own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE))
-                memset(permissions, RF_PERMIT_NONE, radish->cells);
-            for (uint32_t cell = 0, count; own && cell < radish->cells; cell += count) {
-                bool even = cell % 8 == 0 && rf_even(permissions + cell, 8) && rf_even(rf_statuses(radish, line) + cell, 8);
-                count = even && (permissions[cell] <= RF_PERMIT_READ || clocks_even(radish, first, cell, 8)) ? 8 : 1;
-                memset(permissions + cell, after_reads(radish, core, first, line, cell), count);
+                for (uint32_t at = 0; at < width; at += 8)
+                    rf_put_cells(permissions + at, rf_up_to_eight(width, at), 0);
+            if (!own || !more_than_read(permissions, width))
+                continue;
+            for (uint32_t at = 0, count; at < width; at += count) {
+                bool even = line->wide && at % 8 == 0 && rf_even(permissions + at, 8) && rf_even(statuses + at, 8);
+                count = even && (permissions[at] <= RF_PERMIT_READ || clocks_even(radish, first, at, 8)) ? 8 : 1;
+                uint8_t left = after_reads(radish, core, first, line, at);
+                for (uint32_t i = at; i < at + count; i++)
+                    permissions[i] = left;
             }
         }
     }
@@ -140,10 +164,10 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
 static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64_t number, bool compact, uint32_t *cycles)
 {
     const struct rf_radish_core *here = &radish->cores[core];
-    uint64_t key = rf_metadata_key(radish, core, number);
     bool on_bus = radish->machine.bus;
-    struct rf_metadata *line = rf_machine_metadata(&radish->machine, core, key, cycles);
+    struct rf_metadata *line = rf_line_of(radish, core, number);
     if (line) {
+        *cycles += rf_machine_metadata(&radish->machine, line);
         if (line->generation != here->generation && RF_HOLDS(radish->broken, SWITCH_DOWNGRADE)) {
             radish->machine.traffic.broadcasts += !on_bus;
             set_permissions(radish, core, line);
@@ -151,13 +175,19 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
         return line;
     }
     rf_software_prefetch(radish, core, number, RF_ALL_SLOTS); /* what is in no cache will be asked of software */
-    line = rf_line_new(radish, core, key, number);
+    *cycles += (uint32_t)radish->config->llc_cycles;          /* to find that out */
+    line = rf_line_new(radish, core, number);
     line->compact = compact;
-    rf_machine_insert(&radish->machine, core, key, line);
+    rf_machine_insert(&radish->machine, line);
     /* Only now: making room may have evicted a line of the same number. What is in no cache is in software. */
     struct rf_metadata *other = rf_lines_of(radish, number);
-    if (other)
-        memcpy(rf_statuses(radish, line), rf_statuses(radish, other), radish->cells);
+    if (other) {
+        line->wide = other->wide;
+        if (line->wide)
+            memset(rf_row(&radish->layout, line, 0), 0, RF_ROWS * radish->cells);
+        memcpy(rf_row(&radish->layout, line, RF_STATUSES), rf_row(&radish->layout, other, RF_STATUSES),
+               rf_width(&radish->layout, line));
+    }
     rf_line_link(radish, line);
     set_permissions(radish, core, line);
     radish->machine.traffic.broadcasts += !on_bus;
@@ -166,45 +196,49 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
 
 /* ---- the three stages ---- */
 
-static bool permitted(const struct rf_radish *radish, struct rf_metadata *line, uint32_t cell, uint32_t count, bool write)
+static bool permitted(const struct rf_radish *radish, struct rf_metadata *line, struct rf_places places, bool write)
 {
     uint64_t bit = write && RF_HOLDS(radish->broken, PERMISSION_KIND) ? 2 : 1;
-    uint64_t wanted = (RF_EACH_CELL * bit) & rf_cells_mask(count);
-    return (rf_some_cells(rf_permissions(radish, line) + cell, count) & wanted) == wanted;
+    uint64_t wanted = (RF_EACH_CELL * bit) & rf_cells_mask(places.count);
+    const uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS) + places.at;
+    return (rf_some_cells(permissions, places.count) & wanted) == wanted;
 }
 
 /* 3.3.6.2: the thread's own clocks, and nothing else. */
-static void record_own(struct rf_radish *radish, struct rf_metadata *line, uint32_t cell, uint32_t count, bool write)
+static void record_own(struct rf_radish *radish, struct rf_metadata *line, struct rf_places places, bool write)
 {
     struct rf_context *context = radish->contexts[line->slot];
-    uint32_t clock = context->clocks.current;
-    uint8_t *reads = rf_reads(radish, line) + cell, *writes = rf_writes(radish, line) + cell;
+    uint32_t clock = context->clocks.current, shift = rf_shift(&radish->layout, line);
+    uint8_t *reads = rf_row(&radish->layout, line, RF_READ_CLOCKS) + places.at;
+    uint8_t *writes = rf_row(&radish->layout, line, RF_WRITE_CLOCKS) + places.at;
     if (write) {
         if (RF_HOLDS(radish->broken, RECORD_WRITE))
-            rf_set_clocks(context, line, writes, count, clock);
+            rf_set_clocks(context, line, writes, shift, places.count, clock);
         if (RF_HOLDS(radish->broken, WRITE_CLEARS_OWN_READ))
-            rf_set_clocks(context, line, reads, count, 0);
+            rf_set_clocks(context, line, reads, shift, places.count, 0);
     } else if (RF_HOLDS(radish->broken, RECORD_READ)) {
-        rf_set_clocks(context, line, reads, count, clock);
+        rf_set_clocks(context, line, reads, shift, places.count, clock);
     }
 }
 
 /* 3.2.4.1: after a checked write only this thread's clock is left, in hardware and in the whole system. */
-static void record_checked(struct rf_radish *radish, struct rf_metadata *own, uint32_t cell, uint32_t count, bool write)
+static void record_checked(struct rf_radish *radish, struct rf_metadata *own, struct rf_places places, bool write)
 {
     struct rf_metadata *first = write ? rf_lines_of(radish, own->number) : NULL;
+    uint32_t shift = rf_shift(&radish->layout, own);
     for (struct rf_metadata *line = first; line; line = line->next) {
-        uint8_t *reads = rf_reads(radish, line) + cell, *writes = rf_writes(radish, line) + cell;
+        uint8_t *reads = rf_row(&radish->layout, line, RF_READ_CLOCKS) + places.at;
+        uint8_t *writes = rf_row(&radish->layout, line, RF_WRITE_CLOCKS) + places.at;
         if (line != own && RF_HOLDS(radish->broken, WRITE_CLEARS_OTHERS)) {
-            rf_set_clocks(radish->contexts[line->slot], line, reads, count, 0);
-            rf_set_clocks(radish->contexts[line->slot], line, writes, count, 0);
+            rf_set_clocks(radish->contexts[line->slot], line, reads, shift, places.count, 0);
+            rf_set_clocks(radish->contexts[line->slot], line, writes, shift, places.count, 0);
         }
         if (RF_HOLDS(radish->broken, WRITE_SETS_STATUS))
-            memset(rf_statuses(radish, line) + cell, RF_EVERYTHING, count);
+            memset(rf_row(&radish->layout, line, RF_STATUSES) + places.at, RF_EVERYTHING, places.count);
     }
-    record_own(radish, own, cell, count, write);
+    record_own(radish, own, places, write);
     if (write)
-        memset(rf_permissions(radish, own) + cell, RF_PERMIT_WRITE, count);
+        memset(rf_row(&radish->layout, own, RF_PERMISSIONS) + places.at, RF_PERMIT_WRITE, places.count);
 }
 
 enum verdict { SAFE, RACE, MAYBE };
@@ -226,47 +260,48 @@ static enum verdict check_cell(const struct rf_radish *radish, const struct gath
     return everything && !found->unknown_write && !found->unknown_read ? SAFE : MAYBE;
 }
 
-void rf_report_cell(struct rf_radish *radish, const struct rf_metadata *line, uint32_t cell, const struct rf_access *access)
+void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, uint32_t place,
+                     const struct rf_access *access)
 {
     uint64_t grain = line->compact ? 2 : 1, mask = radish->cells * grain - 1;
-    uint64_t begin = access->addr - (access->physical & mask) + cell * grain;
-    for (uint64_t addr = begin; addr < begin + grain; addr++)
+    uint32_t shift = rf_shift(&radish->layout, line);
+    uint64_t begin = access->addr - (access->physical & mask) + ((uint64_t)place << shift) * grain;
+    for (uint64_t addr = begin; addr < begin + (grain << shift); addr++)
         radish->race(radish->race_context, addr);
 }
 
 /* The hardware check of an access. MAYBE: nothing was done, and software must decide. */
-static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell,
-                                      uint32_t count, const struct rf_access *access)
+static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, struct rf_metadata *line,
+                                      struct rf_places places, const struct rf_access *access)
 {
     struct rf_metadata *first = rf_lines_of(radish, line->number);
-    const uint8_t *statuses = rf_statuses(radish, line);
+    const uint8_t *statuses = rf_row(&radish->layout, line, RF_STATUSES) + places.at;
+    uint8_t *held = rf_row(&radish->layout, line, RF_PERMISSIONS) + places.at, permissions[8];
     enum verdict verdicts[8], worst = SAFE;
-    uint8_t permissions[8];
-    bool once = rf_even(rf_permissions(radish, line) + cell, count) && rf_even(statuses + cell, count) &&
-                clocks_even(radish, first, cell, count); /* then one answer holds for all */
-    for (uint32_t i = 0; i < count; i++) {
+    bool once = rf_even(held, places.count) && rf_even(statuses, places.count) &&
+                clocks_even(radish, first, places.at, places.count); /* then one answer holds for all */
+    for (uint32_t i = 0; i < places.count; i++) {
         if (once && i) {
             verdicts[i] = verdicts[0];
             permissions[i] = permissions[0];
             continue;
         }
-        struct gathered found = gather(radish, core, first, line, cell + i);
-        verdicts[i] = access->write && rf_permissions(radish, line)[cell + i] == RF_PERMIT_ORDERED
-                          ? SAFE /* 6. */
-                          : check_cell(radish, &found, statuses[cell + i], access->write);
-        bool alone = statuses[cell + i] == RF_EVERYTHING && !found.others;
+        struct gathered found = gather(radish, core, first, line, places.at + i);
+        verdicts[i] = access->write && held[i] == RF_PERMIT_ORDERED ? SAFE /* 6. */
+                                                                    : check_cell(radish, &found, statuses[i], access->write);
+        bool alone = statuses[i] == RF_EVERYTHING && !found.others;
         permissions[i] = alone ? RF_PERMIT_WRITE : RF_PERMIT_READ;
         worst = verdicts[i] > worst ? verdicts[i] : worst;
     }
     if (worst == MAYBE)
         return MAYBE;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < places.count; i++) {
         if (verdicts[i] == RACE)
-            rf_report_cell(radish, line, cell + i, access);
+            rf_report_place(radish, line, places.at + i, access);
         if (!access->write)
-            rf_permissions(radish, line)[cell + i] = verdicts[i] == RACE ? RF_PERMIT_NONE : permissions[i];
+            held[i] = verdicts[i] == RACE ? RF_PERMIT_NONE : permissions[i];
     }
-    record_checked(radish, line, cell, count, access->write);
+    record_checked(radish, line, places, access->write);
     return worst;
 }
 
@@ -287,7 +322,7 @@ static void choose_clock(struct rf_radish *radish, uint32_t core)
         table->current = rf_clock_for(table, now, radish->clock_limit, radish->broken);
     } else {
         table->current = 1;
-        table->times[1] = now;
+        rf_clock_assign(table, 1, now);
     }
 }
 
@@ -312,20 +347,21 @@ void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_a
     uint32_t count = access->size >> compact;
     struct rf_metadata *line = fetch(radish, core, number, compact, &metadata);
     rf_charge(radish, core, (data > metadata ? data : metadata) + radish->config->work_cycles);
-    if (__builtin_expect(permitted(radish, line, cell, count, access->write), 1)) {
-        record_own(radish, line, cell, count, access->write);
+    struct rf_places places = rf_places_of(radish, line, cell, count);
+    if (__builtin_expect(permitted(radish, line, places, access->write), 1)) {
+        record_own(radish, line, places, access->write);
         radish->counts.checks.permission++;
     } else {
         if (!on_bus) {
             rf_charge(radish, core, radish->config->bus_cycles);
             machine->traffic.broadcasts++;
         }
-        if (check_in_hardware(radish, core, line, cell, count, access) != MAYBE) {
+        if (check_in_hardware(radish, core, line, places, access) != MAYBE) {
             radish->counts.checks.hardware++;
         } else {
             radish->counts.checks.software++;
             rf_software_check(radish, core, line, cell, count, access);
-            record_checked(radish, line, cell, count, access->write);
+            record_checked(radish, line, rf_places_of(radish, line, cell, count), access->write);
         }
     }
     if (__builtin_expect(radish->software.waiting > radish->config->buffer_lines, 0))
@@ -381,8 +417,14 @@ void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, ui
     radish->times = times;
     radish->cells = (uint32_t)config->line_bytes / 2;
     radish->clock_limit = 1u << config->clock_bits;
-    rf_pool_init(&radish->line_pool, sizeof(struct rf_metadata) + 4 * (size_t)radish->cells + 8);
-    rf_pool_init(&radish->software.histories, rf_history_bytes(radish->cells));
+    radish->layout =
+        (struct rf_layout){ .cells = radish->cells, .unit_bits = config->encoding == RF_ENCODING_COMPACT ? 2 : 3 };
+    radish->layout.units = radish->cells >> radish->layout.unit_bits;
+    rf_pool_init(&radish->line_pool, rf_metadata_bytes(&radish->layout),
+                 sizeof(struct rf_metadata) + RF_ROWS * radish->layout.units);
+    rf_pool_init(&radish->software.histories, rf_history_bytes(radish->cells), rf_history_bytes(radish->cells));
+    rf_pool_init(&radish->user_pool, sizeof(struct rf_users_chunk), 0);
+    rf_pool_init(&radish->software.evicted, rf_evicted_bytes(&radish->layout), 0);
     rf_machine_init(&radish->machine, config, broken);
     radish->machine.exclusive = on_exclusive;
     radish->machine.shared = on_shared;

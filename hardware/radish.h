@@ -5,7 +5,7 @@
  * the software layer's variable map (software.h).
  *
  *  1. A metadata line has a cell for each byte of half a data line; compact, for each two bytes of a whole one. All bytes of a
- *     cell have one history.
+ *     cell have one history. Cells that are alike share a place: metadata.h.
  *  2. A clock in a cell that is not 0 is newer than the same thread's in software. 0 says nothing.
  *  3. All cached lines for a byte agree on its in-hardware status. A bit of it says that what software knows of that kind is
  *     superseded: LastWrite, of writes; AllLastReads, of reads. Where a bit is missing, hardware and software together have the
@@ -34,8 +34,10 @@
 #define RF_HARDWARE_RADISH_H
 
 #include "core/order.h"
+#include "hardware/clock_table.h"
 #include "hardware/clock_users.h"
 #include "hardware/machine.h"
+#include "hardware/metadata.h"
 #include "hardware/pages.h"
 #include "hardware/software.h"
 
@@ -54,16 +56,6 @@ enum rf_status {
     RF_LAST_WRITE = 1,
     RF_ALL_LAST_READS = 2,
     RF_EVERYTHING = RF_LAST_WRITE | RF_ALL_LAST_READS
-};
-
-struct rf_metadata {
-    struct rf_metadata *next; /* another cached line for the same data */
-    uint64_t key, number;     /* number: twice that of the data line, plus 1 for its second half */
-    uint32_t slot, core, generation;
-    uint32_t place; /* in its context's list */
-    bool compact;
-    uint64_t used; /* a bit for each clock but 0 that some cell has, or had */
-    _Alignas(8) uint8_t cells[]; /* clocks of reads, clocks of writes, permissions, statuses; and 8 bytes to read beyond */
 };
 
 /* What is known of a slot's hardware: its clocks and its cached lines. */
@@ -101,9 +93,10 @@ struct rf_radish {
     struct rf_radish_core cores[RF_MAX_CORES];
     struct rf_context **contexts; /* by slot */
     uint32_t context_cap;
-    struct rf_metadata **lines; /* by number: the first. Frames are given in order, so numbers are dense */
-    uint32_t line_cap;
-    struct rf_pool line_pool;
+    struct rf_pool line_pool, user_pool;
+    uint32_t *found; /* a roll-over's */
+    uint32_t found_cap;
+    struct rf_layout layout;
     uint32_t cells, clock_limit;
     uint32_t generation;
     uint64_t *times; /* of the cores */
@@ -137,40 +130,20 @@ void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint
 
 /* lines.c */
 struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot);
-void rf_line_uses(struct rf_context *context, struct rf_metadata *line, uint32_t clock);
 /* A line for what the core's thread does; and into the lists, once it is in a cache. */
-struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t key, uint64_t number);
+struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t number);
 void rf_line_link(struct rf_radish *radish, struct rf_metadata *line);
+/* All lines of this number. */
+void rf_lines_widen(struct rf_radish *radish, uint64_t number);
 /* The machine's `evicted`. */
 void rf_line_evicted(void *radish, struct rf_metadata *line);
 void rf_flush_slot(struct rf_radish *radish, uint32_t slot);
 /* Frees clocks of the core's thread. */
 void rf_roll_over(struct rf_radish *radish, uint32_t core);
 
-static inline uint8_t *rf_reads(const struct rf_radish *radish, struct rf_metadata *line)
-{
-    (void)radish;
-    return line->cells;
-}
-
-static inline uint8_t *rf_writes(const struct rf_radish *radish, struct rf_metadata *line)
-{
-    return line->cells + radish->cells;
-}
-
-static inline uint8_t *rf_permissions(const struct rf_radish *radish, struct rf_metadata *line)
-{
-    return line->cells + 2 * radish->cells;
-}
-
-static inline uint8_t *rf_statuses(const struct rf_radish *radish, struct rf_metadata *line)
-{
-    return line->cells + 3 * radish->cells;
-}
-
 static inline struct rf_metadata *rf_lines_of(const struct rf_radish *radish, uint64_t number)
 {
-    return number < radish->line_cap ? radish->lines[number] : NULL;
+    return number < radish->software.record_cap ? rf_record_at(&radish->software, number)->lines : NULL;
 }
 
 /* 9. */
@@ -190,91 +163,88 @@ static inline void rf_charge(struct rf_radish *radish, uint32_t core, uint64_t c
     radish->times[core] += cycles;
 }
 
-/* Up to eight cells in a word. There is room to read beyond the last ones. */
-#define RF_EACH_CELL UINT64_C(0x0101010101010101)
-
-static inline uint64_t rf_cells_mask(uint32_t count)
-{
-    return UINT64_MAX >> (64 - 8 * count);
-}
-
-static inline uint64_t rf_some_cells(const uint8_t *cells, uint32_t count)
-{
-    uint64_t word;
-    memcpy(&word, cells, sizeof word);
-    return word & rf_cells_mask(count);
-}
-
-/* They are all alike, as the cells of one variable nearly always are. */
-static inline bool rf_even(const uint8_t *cells, uint32_t count)
-{
-    return !((rf_some_cells(cells, count) ^ RF_EACH_CELL * *cells) & rf_cells_mask(count));
-}
-
-/* The same for all cells of a line. */
-static inline bool rf_all_even(const uint8_t *cells, uint32_t count)
-{
-    uint64_t other = 0;
-    for (uint32_t i = 0; i < count; i += 8)
-        other |= rf_some_cells(cells + i, 8) ^ RF_EACH_CELL * *cells;
-    return !other;
-}
-
 static inline struct rf_context *rf_context_of(struct rf_radish *radish, uint32_t slot)
 {
     struct rf_context *context = slot < radish->context_cap ? radish->contexts[slot] : NULL;
     return __builtin_expect(context != NULL, 1) ? context : rf_context_make(radish, slot);
 }
 
-/* Changes a cell's clock, and what the clock table counts. */
-static inline void rf_set_clock(struct rf_context *context, struct rf_metadata *line, uint8_t *cell, uint32_t clock)
+/* Changes the clock of a place, which stands for 1 << shift cells, and what the clock table counts. */
+static inline void rf_set_clock(struct rf_context *context, struct rf_metadata *line, uint8_t *place, uint32_t shift,
+                                uint32_t clock)
 {
-    if (*cell == clock)
+    if (*place == clock)
         return;
-    context->clocks.references[*cell]--;
-    context->clocks.references[clock]++; /* of clock 0 nobody asks */
+    rf_clock_loses(&context->clocks, *place, 1u << shift);
+    rf_clock_gains(&context->clocks, clock, 1u << shift);
     if (!((line->used | 1) >> clock & 1))
-        rf_line_uses(context, line, clock);
-    *cell = (uint8_t)clock;
+        rf_users_add(&context->users, line, clock);
+    *place = (uint8_t)clock;
 }
 
 /* The same for up to eight. */
-static inline void rf_set_clocks(struct rf_context *context, struct rf_metadata *line, uint8_t *cells, uint32_t count,
-                                 uint32_t clock)
+static inline void rf_set_clocks(struct rf_context *context, struct rf_metadata *line, uint8_t *places, uint32_t shift,
+                                 uint32_t count, uint32_t clock)
 {
-    uint32_t old = *cells;
-    if (!rf_even(cells, count)) {
+    uint32_t old = *places;
+    if (count == 1) {
+        rf_set_clock(context, line, places, shift, clock);
+        return;
+    }
+    if (!rf_even(places, count)) {
         for (uint32_t i = 0; i < count; i++)
-            rf_set_clock(context, line, &cells[i], clock);
+            rf_set_clock(context, line, &places[i], shift, clock);
         return;
     }
     if (old == clock)
         return;
-    context->clocks.references[old] -= count;
-    context->clocks.references[clock] += count;
+    rf_clock_loses(&context->clocks, old, count << shift);
+    rf_clock_gains(&context->clocks, clock, count << shift);
     if (!((line->used | 1) >> clock & 1))
-        rf_line_uses(context, line, clock);
+        rf_users_add(&context->users, line, clock);
     for (uint32_t i = 0; i < count; i++)
-        cells[i] = (uint8_t)clock;
+        places[i] = (uint8_t)clock;
+}
+
+/* Where the cells [cell, cell + count) are; a line of which they are part of a unit becomes wide. */
+struct rf_places {
+    uint32_t at, count;
+};
+
+static inline struct rf_places rf_places_of(struct rf_radish *radish, const struct rf_metadata *line, uint32_t cell,
+                                            uint32_t count)
+{
+    uint32_t bits = radish->layout.unit_bits;
+    if (!line->wide && !((cell | count) & ((1u << bits) - 1)))
+        return (struct rf_places){ cell >> bits, count >> bits };
+    if (!line->wide)
+        rf_lines_widen(radish, line->number);
+    return (struct rf_places){ cell, count };
 }
 
 /* Brings a line into the host's caches. */
 static inline void rf_line_prefetch(const struct rf_radish *radish, const struct rf_metadata *line)
 {
-    for (size_t at = 0; at < sizeof *line + 4 * radish->cells; at += 64)
+    for (size_t at = 0; at < sizeof *line + RF_ROWS * radish->layout.units; at += 64)
         __builtin_prefetch((const char *)line + at);
 }
 
-/* Only lazy switching needs the thread in the address (3.2.6): with eager flushing what is there is the running thread's. */
-static inline uint64_t rf_metadata_key(const struct rf_radish *radish, uint32_t core, uint64_t number)
+/* The core's line for this number, NULL if it is in no cache. Only lazy switching needs the thread in the address (3.2.6): with eager
+ * flushing what is there is the running thread's. */
+static inline struct rf_metadata *rf_line_of(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
-    return rf_key_metadata(core, radish->config->flush == RF_FLUSH_LAZY ? radish->cores[core].slot : 0, number);
+    struct rf_metadata *line = rf_lines_of(radish, number);
+    while (line &&
+           (line->core != core || (line->slot != radish->cores[core].slot && radish->config->flush == RF_FLUSH_LAZY)))
+        line = line->next;
+    return line;
 }
 
 /* Takes a line out of the caches; its clocks go to the software layer's buffer, or, not persisted, are lost. */
 void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool persist);
-/* Reports the bytes of a cell of the line that the access is to. */
-void rf_report_cell(struct rf_radish *radish, const struct rf_metadata *line, uint32_t cell, const struct rf_access *access);
+/* Reports the bytes of a place of the line that the access is to. */
+void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, uint32_t place,
+                     const struct rf_access *access);
 /* Ends the compact encoding of a data line. */
 void rf_split_line(struct rf_radish *radish, struct rf_frame *frame, uint64_t physical);
 

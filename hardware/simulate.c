@@ -89,8 +89,7 @@ static uint32_t enter_core(struct rf_simulation *s, uint32_t carrier)
     return core;
 }
 
-/* The core where this thread acts, now. */
-static uint32_t place(struct rf_simulation *s, uint32_t thread)
+static uint32_t place_far(struct rf_simulation *s, uint32_t thread)
 {
     uint32_t carrier = thread_of(s, thread)->carrier, core = thread_of(s, carrier)->core;
     struct rf_thread *ordered = rf_order_thread(&s->order, thread);
@@ -100,10 +99,24 @@ static uint32_t place(struct rf_simulation *s, uint32_t thread)
     if (__builtin_expect(c->thread != thread || s->radish.cores[core].slot != ordered->slot, 0)) {
         s->identities += c->thread != RF_UNKNOWN;
         c->thread = thread;
-        s->too_many_threads |= ordered->slot >> RF_KEY_SLOT_BITS != 0;
         rf_radish_switch(&s->radish, core, ordered);
     }
     c->last = s->events;
+    return core;
+}
+
+/* The core where this thread acts, now: nearly always the one where it acted last. */
+static inline uint32_t place(struct rf_simulation *s, uint32_t thread)
+{
+    const struct rf_thread *ordered = rf_order_known_thread(&s->order, thread);
+    if (__builtin_expect(!ordered || ordered->joined || thread >= s->thread_cap, 0))
+        return place_far(s, thread);
+    uint32_t carrier = s->threads[thread].carrier;
+    uint32_t core = __builtin_expect(carrier == thread, 1) ? s->threads[thread].core : RF_UNKNOWN;
+    if (__builtin_expect(
+            core == RF_UNKNOWN || s->cores[core].thread != thread || s->radish.cores[core].slot != ordered->slot, 0))
+        return place_far(s, thread);
+    s->cores[core].last = s->events;
     return core;
 }
 
@@ -210,8 +223,8 @@ static void pass_object(struct rf_simulation *s, uint32_t core, const struct rf_
     int space = event->op == RF_VOLATILE_READ || event->op == RF_VOLATILE_WRITE ? RF_SPACE_VOLATILE
                 : event->op == RF_SIGNAL || event->op == RF_WAIT                ? RF_SPACE_SIGNAL
                                                                                 : RF_SPACE_LOCK;
-    bool hands = event->op == RF_RELEASE || event->op == RF_READ_RELEASE || event->op == RF_VOLATILE_WRITE ||
-                 event->op == RF_SIGNAL;
+    bool hands =
+        event->op == RF_RELEASE || event->op == RF_READ_RELEASE || event->op == RF_VOLATILE_WRITE || event->op == RF_SIGNAL;
     struct object *object = object_of(s, space, event->addr);
     struct rf_frame *frame = rf_frame_far(&s->pages, event->addr >> s->pages.page_bits, 1 + (uint32_t)space);
     uint64_t line = rf_physical(&s->pages, frame, event->addr) >> s->baseline.line_bits;

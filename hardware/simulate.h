@@ -63,7 +63,6 @@ struct rf_simulation {
     uint32_t thread_cap;
     struct rf_map objects[RF_SPACES]; /* key -> struct object * */
     uint64_t events, accesses, switches, identities;
-    bool too_many_threads;
     /* races, one a byte */
     struct rf_map racy; /* granule -> its bytes that had a race, a bit each */
     struct rf_hardware_race *races;

@@ -8,15 +8,14 @@
 struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number)
 {
     const struct rf_software *software = &radish->software;
-    return number < software->record_cap && software->records[number].made ? &software->records[number] : NULL;
+    return number < software->record_cap && rf_record_at(software, number)->made ? rf_record_at(software, number) : NULL;
 }
 
 struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number)
 {
     struct rf_software *software = &radish->software;
-    software->records =
-        rf_grow(radish->memory, software->records, &software->record_cap, (size_t)number + 1, sizeof *software->records);
-    struct rf_record *record = &software->records[number];
+    rf_records_reserve(software, radish->memory, number);
+    struct rf_record *record = rf_record_at(software, number);
     if (!record->made) {
         record->made = 1;
         record->place = software->places++ & (UINT64_MAX >> 2);
@@ -121,57 +120,71 @@ void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object
 
 /* ---- evictions ---- */
 
-_Static_assert(2 * RF_MAX_CELLS / 8 <= 32, "the uneven eights are bits of one word");
+_Static_assert(2 * RF_MAX_CELLS / 4 <= 64, "the uneven units are bits of one word");
 
-/* Where the times of these eight clocks are, if they are uneven. Few are. */
-static uint32_t evicted_uneven(uint32_t cells, uint32_t uneven, uint32_t eight)
+/* Where the times of this unit are, if it is uneven. Few are. */
+static uint32_t evicted_uneven(const struct rf_layout *layout, uint64_t uneven, uint32_t unit)
 {
-    return 2 * cells / 8 + 8 * (uint32_t)__builtin_popcountll(uneven & ((UINT64_C(1) << eight) - 1));
+    uint32_t before = unit < 64 ? (uint32_t)__builtin_popcountll(uneven & ((UINT64_C(1) << unit) - 1))
+                                : (uint32_t)__builtin_popcountll(uneven);
+    return 2 * layout->units + (before << layout->unit_bits);
 }
 
-static uint8_t *evicted_statuses(struct rf_evicted *evicted, uint32_t cells)
+size_t rf_evicted_bytes(const struct rf_layout *layout)
 {
-    return (uint8_t *)(evicted->times +
-                       (evicted->uneven ? evicted_uneven(cells, evicted->uneven, 2 * cells / 8) : 2 * cells / 8));
+    return sizeof(struct rf_evicted) + 2 * layout->units * sizeof(uint32_t) + layout->units + 8;
 }
 
-static uint32_t evicted_time(const struct rf_evicted *evicted, uint32_t cells, enum rf_kind kind, uint32_t cell)
+static uint8_t *evicted_statuses(struct rf_evicted *evicted, const struct rf_layout *layout)
 {
-    uint32_t eight = (kind * cells + cell) / 8;
-    return evicted->uneven >> eight & 1 ? evicted->times[evicted_uneven(cells, evicted->uneven, eight) + cell % 8]
-                                        : evicted->times[eight];
+    uint32_t units = 2 * layout->units;
+    return (uint8_t *)(evicted->times + (evicted->uneven ? evicted_uneven(layout, evicted->uneven, units) : units));
 }
 
-/* The eights of these clocks that are not alike, a bit each. */
-static uint32_t uneven_eights(const uint8_t *clocks, uint32_t count)
+static uint32_t evicted_time(const struct rf_evicted *evicted, const struct rf_layout *layout, enum rf_kind kind,
+                             uint32_t cell)
 {
-    uint32_t uneven = 0;
-    for (uint32_t i = 0; i < count; i += 8)
-        uneven |= (uint32_t)!rf_even(clocks + i, 8) << i / 8;
+    uint32_t unit = kind * layout->units + (cell >> layout->unit_bits);
+    return evicted->uneven >> unit & 1
+               ? evicted->times[evicted_uneven(layout, evicted->uneven, unit) + (cell & ((1u << layout->unit_bits) - 1))]
+               : evicted->times[unit];
+}
+
+/* The units of a wide line's clocks that are not alike, a bit each. */
+static uint64_t uneven_units(const struct rf_layout *layout, const uint8_t *clocks)
+{
+    uint64_t uneven = 0;
+    for (uint32_t unit = 0; unit < 2 * layout->units; unit++)
+        uneven |= (uint64_t)!rf_even(clocks + (unit << layout->unit_bits), 1u << layout->unit_bits) << unit;
     return uneven;
 }
 
 void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *line, const uint8_t *clocks)
 {
     struct rf_software *software = &radish->software;
-    const uint64_t *times = radish->contexts[line->slot]->clocks.times;
-    uint32_t cells = radish->cells, uneven = uneven_eights(clocks, 2 * cells);
-    uint32_t count = uneven ? evicted_uneven(cells, uneven, 2 * cells / 8) : 2 * cells / 8;
-    size_t bytes = sizeof(struct rf_evicted) + count * sizeof(uint32_t) + cells + 8;
-    struct rf_evicted *evicted = rf_alloc(radish->memory, bytes);
+    const struct rf_layout *layout = &radish->layout;
+    const uint64_t *times = radish->contexts[line->slot]->clocks.times; /* clock 0 has none */
+    uint64_t uneven = line->wide ? uneven_units(layout, clocks) : 0;
+    uint32_t width = rf_width(layout, line), bits = layout->unit_bits, shift = bits - rf_shift(layout, line);
+    uint32_t count = uneven ? evicted_uneven(layout, uneven, 2 * layout->units) : 2 * layout->units;
+    size_t bytes = sizeof(struct rf_evicted) + count * sizeof(uint32_t) + width + 8;
+    struct rf_evicted *evicted =
+        line->wide ? rf_alloc(radish->memory, bytes) : rf_pool_take(&software->evicted, radish->memory);
+    evicted->next = NULL;
     evicted->number = line->number;
     evicted->slot = line->slot;
     evicted->bytes = (uint32_t)bytes;
     evicted->uneven = uneven;
     evicted->compact = line->compact;
-    for (uint32_t i = 0; i < 2 * cells; i += 8) /* clock 0 has no time */
-        evicted->times[i / 8] = clocks[i] ? (uint32_t)times[clocks[i]] : 0;
-    for (uint32_t at = 2 * cells / 8; uneven; uneven &= uneven - 1)
-        for (const uint8_t *clock = clocks + 8 * __builtin_ctz(uneven), *end = clock + 8; clock < end; clock++)
+    evicted->wide = line->wide;
+    for (uint32_t unit = 0; unit < 2 * layout->units; unit++)
+        evicted->times[unit] = clocks[unit << shift] ? (uint32_t)times[clocks[unit << shift]] : 0;
+    for (uint32_t at = 2 * layout->units; uneven; uneven &= uneven - 1) {
+        const uint8_t *clock = clocks + ((size_t)__builtin_ctzll(uneven) << bits), *end = clock + ((size_t)1 << bits);
+        for (; clock < end; clock++)
             evicted->times[at++] = *clock ? (uint32_t)times[*clock] : 0;
-    memcpy(evicted_statuses(evicted, cells), line->cells + 3 * cells, cells);
-    if (line->number < software->record_cap)
-        __builtin_prefetch(&software->records[line->number]); /* it will be drained soon */
+    }
+    memcpy(evicted_statuses(evicted, layout), line->rows + rf_row_offset(layout, line->wide, RF_STATUSES), width);
     if (software->last)
         software->last->next = evicted;
     else
@@ -231,22 +244,42 @@ static void store_granule(struct rf_radish *radish, struct rf_record *record, st
         *write = new->write;
 }
 
+/* The cells [first, first + count) of an evicted line, in one granule, are alike. */
+static bool evicted_even(const struct rf_evicted *evicted, const struct rf_layout *layout, const uint8_t *statuses,
+                         uint32_t first, uint32_t count)
+{
+    uint32_t shift = evicted->wide ? 0 : layout->unit_bits, from = first >> layout->unit_bits;
+    if (!rf_even(statuses + (first >> shift), count >> shift))
+        return false;
+    for (uint32_t unit = from; unit < (first + count) >> layout->unit_bits; unit++)
+        for (uint32_t at = unit; at < 2 * layout->units; at += layout->units) /* reads, then writes */
+            if (evicted->uneven >> at & 1 || evicted->times[at] != evicted->times[at - unit + from])
+                return false;
+    return true;
+}
+
 /* The bytes of a compact line are in two records, two bytes a cell. */
 static void store_line(struct rf_radish *radish, struct rf_evicted *evicted)
 {
+    const struct rf_layout *layout = &radish->layout;
     uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1, count = 8 / halves;
-    uint32_t uneven = evicted->uneven | evicted->uneven >> cells / 8; /* reads or writes */
-    const uint8_t *statuses = evicted_statuses(evicted, cells);
+    uint32_t shift = evicted->wide ? 0 : layout->unit_bits;
+    const uint8_t *statuses = evicted_statuses(evicted, layout);
     for (uint32_t half = 0; half < halves; half++) {
         struct rf_record *record = rf_software_make(radish, evicted->number + half);
         struct rf_history *own = rf_software_history(radish, record, evicted->slot);
-        for (uint32_t granule = 0; granule < cells / 8; granule++) {
+        bool simple = !evicted->wide && layout->unit_bits == 3 && !own->uneven; /* units are granules */
+        for (uint32_t granule = 0; simple && granule < cells / 8; granule++) {
+            struct arrival new = { evicted->times[granule], evicted->times[cells / 8 + granule], statuses[granule] };
+            store_granule(radish, record, own, granule, &new);
+        }
+        for (uint32_t granule = 0; !simple && granule < cells / 8; granule++) {
             uint32_t first = half * cells / 2 + granule * count;
-            bool even = !(uneven >> first / 8 & 1) && rf_even(statuses + first, count) && rf_history_even(own, granule);
+            bool even = rf_history_even(own, granule) && evicted_even(evicted, layout, statuses, first, count);
             for (uint32_t byte = 0; byte < 8; byte++) {
                 uint32_t cell = first + byte / halves;
-                struct arrival new = { evicted_time(evicted, cells, RF_READS, cell),
-                                       evicted_time(evicted, cells, RF_WRITES, cell), statuses[cell] };
+                struct arrival new = { evicted_time(evicted, layout, RF_READS, cell),
+                                       evicted_time(evicted, layout, RF_WRITES, cell), statuses[cell >> shift] };
                 if (even) {
                     store_granule(radish, record, own, granule, &new);
                     break;
@@ -273,7 +306,10 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
     rf_software_spend(radish, runner, radish->cells * radish->config->entry_cycles);
     for (uint32_t half = 0; half < halves; half++)
         rf_software_touch(radish, runner, evicted->number + half, evicted->slot, true);
-    rf_free(radish->memory, evicted, evicted->bytes);
+    if (evicted->wide)
+        rf_free(radish->memory, evicted, evicted->bytes);
+    else
+        rf_pool_give(&software->evicted, evicted);
 }
 
 /* What the handler will look at for the lines that wait now. */

@@ -21,38 +21,62 @@
 
 struct rf_radish;
 struct rf_metadata;
+struct rf_layout;
 struct rf_access;
 
-/* What is known of one metadata line. */
+/* What is known of one metadata line: in hardware, which does not belong to the software layer but is looked up by the same number;
+ * and in software. Frames are given in order, so numbers are dense. */
 struct rf_record {
+    struct rf_metadata *lines; /* those that are cached: the first */
     struct rf_history *histories;
     uint64_t place : 62; /* in the software layer's memory */
     uint64_t made : 1;   /* there is one */
     uint64_t cached : 1;
+    uint64_t pad; /* the two of a data line are in one line of the host's: see rf_record_at() */
 };
 
 struct rf_evicted {
     struct rf_evicted *next;
     uint64_t number;
+    uint64_t uneven; /* a bit for each unit, of reads and then of writes, whose clocks are not alike */
     uint32_t slot, bytes;
-    uint32_t uneven; /* a bit for each eight clocks, of reads and then of writes, that are not alike */
-    bool compact;
-    uint32_t times[]; /* of each eight clocks; then of each clock of the uneven ones; then, in bytes, statuses */
+    bool compact, wide;
+    uint32_t times[]; /* of each unit; then of each clock of the uneven ones; then, in bytes, statuses by place */
 };
 
 struct rf_software {
-    struct rf_record *records; /* by number */
+    struct rf_record *records; /* by number, plus 1 */
     uint32_t record_cap;
-    struct rf_pool histories;
+    struct rf_pool histories, evicted; /* evicted: of lines that are not wide */
     struct rf_evicted *first, *last;
     uint32_t waiting;
     uint64_t places; /* given to histories and records */
     uint64_t check_calls, evicted_lines, cycles;
 };
 
+_Static_assert(sizeof(struct rf_piece) == sizeof(struct rf_record),
+               "the first record is in the second half of a host's line");
+
+static inline struct rf_record *rf_record_at(const struct rf_software *software, uint64_t number)
+{
+    return &software->records[number + 1];
+}
+
+/* There is room for this number. */
+static inline void rf_records_reserve(struct rf_software *software, struct rf_memory *memory, uint64_t number)
+{
+    if (__builtin_expect(number < software->record_cap, 1))
+        return;
+    uint32_t cap = software->record_cap ? software->record_cap + 1 : 0;
+    software->records = rf_grow(memory, software->records, &cap, (size_t)number + 2, sizeof *software->records);
+    software->record_cap = cap - 1;
+}
+
 /* Its physical memory begins at this line; nothing there has metadata. */
 #define RF_SOFTWARE_LINES (UINT64_C(1) << 34)
 
+/* How long a struct rf_evicted is for a line that is not wide. */
+size_t rf_evicted_bytes(const struct rf_layout *layout);
 /* From hardware: these clocks of a line, of its reads and then of its writes, have left the caches. */
 void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *line, const uint8_t *clocks);
 /* The eviction handler, until no line waits. `core` is the one that waits for it. */

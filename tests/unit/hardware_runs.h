@@ -128,9 +128,11 @@ static inline void run_simulation(struct rf_simulation *s, const struct run *run
 /* hardware/radish.h, 3.: all cached lines for a byte agree on its in-hardware status. */
 static inline bool statuses_agree(const struct rf_radish *radish)
 {
-    for (uint32_t number = 0; number < radish->line_cap; number++)
-        for (struct rf_metadata *first = radish->lines[number], *line = first; line; line = line->next)
-            if (memcmp(rf_statuses(radish, line), rf_statuses(radish, first), radish->cells))
+    for (uint32_t number = 0; number < radish->software.record_cap; number++)
+        for (struct rf_metadata *first = rf_lines_of(radish, number), *line = first; line; line = line->next)
+            if (line->wide != first->wide ||
+                memcmp(rf_row(&radish->layout, line, RF_STATUSES), rf_row(&radish->layout, first, RF_STATUSES),
+                       rf_width(&radish->layout, line)))
                 return false;
     return true;
 }

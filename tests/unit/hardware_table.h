@@ -92,6 +92,11 @@ static inline struct rf_metadata *table_line(struct table *t, uint32_t core)
     return line;
 }
 
+static inline int table_time(struct table *t, struct rf_metadata *line, enum rf_row row, uint32_t cell)
+{
+    return line ? (int)rf_time_of(&t->radish, line, rf_cell(&t->radish.layout, line, row, cell)) : NO_LINE;
+}
+
 static inline void table_begin(struct table *t, uint64_t broken)
 {
     static const uint32_t clocks[3][3] = { { 9, 4, 0 }, { 6, 5, 0 }, { 0, 0, 1 } };
@@ -175,16 +180,16 @@ static inline const char *table_wrong(struct table *t, const struct table_row *r
         struct rf_metadata *line = table_line(t, core);
         if (table_state(t, core) != expected->state)
             return "MSI";
-        if ((line ? rf_permissions(&t->radish, line)[cell] : NO_LINE) != expected->permission)
+        if ((line ? rf_cell(&t->radish.layout, line, RF_PERMISSIONS, cell) : NO_LINE) != expected->permission)
             return "perm";
-        if ((line ? (int)rf_time_of(&t->radish, line, rf_reads(&t->radish, line)[cell]) : NO_LINE) != expected->read)
+        if (table_time(t, line, RF_READ_CLOCKS, cell) != expected->read)
             return "read";
-        if ((line ? (int)rf_time_of(&t->radish, line, rf_writes(&t->radish, line)[cell]) : NO_LINE) != expected->write)
+        if (table_time(t, line, RF_WRITE_CLOCKS, cell) != expected->write)
             return "write";
         for (uint32_t other = 0; other < 2; other++)
             if ((int)t->radish.cores[core].clock[other] != expected->clock[other])
                 return "VC";
-        status = line ? rf_statuses(&t->radish, line)[cell] : status;
+        status = line ? rf_cell(&t->radish.layout, line, RF_STATUSES, cell) : status;
         if (line && status != row->status)
             return "in-hardware status";
     }

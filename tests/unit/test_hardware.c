@@ -25,7 +25,7 @@ static void table_3_1_race(void **state)
     table_begin(&t, 0);
     table_step(&t, 1);
     table_step(&t, 2);
-    assert_int_equal(rf_permissions(&t.radish, table_line(&t, 0))[table_cell(&t)], RF_PERMIT_WRITE);
+    assert_int_equal(rf_cell(&t.radish.layout, table_line(&t, 0), RF_PERMISSIONS, table_cell(&t)), RF_PERMIT_WRITE);
     struct rf_access write = table_access(&t, true);
     rf_radish_access(&t.radish, 0, &write);
     assert_int_equal(t.races, 1);
@@ -75,7 +75,7 @@ static void least_recently_used(void **state)
                     size_t other = rf_cache_place(cache, key, list[count - 1]); /* the last one is pinned */
                     assert_int_equal(cache->keys[other], list[count - 2]);
                 }
-                rf_cache_put(cache, place, key, RF_SHARED, NULL);
+                rf_cache_put(cache, place, key, RF_SHARED);
                 at = count < ways ? count++ : count - 1;
             }
             memmove(&list[1], &list[0], at * sizeof list[0]);
@@ -83,6 +83,82 @@ static void least_recently_used(void **state)
         }
         rf_machine_free(&machine);
     }
+}
+
+/* ---- clocks ---- */
+
+/* Which clock a time gets, as a search through all of them finds it. */
+static uint32_t searched(const struct rf_clock_table *table, uint64_t time, uint32_t limit)
+{
+    for (uint32_t clock = 1; clock < limit; clock++)
+        if (table->times[clock] == time && (table->references[clock] || clock == table->current))
+            return clock;
+    for (uint32_t tried = 1, clock = 1 + table->next; tried < limit; tried++) {
+        clock = clock + 1 < limit ? clock + 1 : 1;
+        if (!table->references[clock] && clock != table->current)
+            return clock;
+    }
+    return 0;
+}
+
+static void clocks_are_found(void **state)
+{
+    uint64_t random = 5;
+    (void)state;
+    for (uint32_t bits = 2; bits <= 6; bits++) {
+        struct rf_clock_table table = { .current = 0 };
+        uint32_t limit = 1u << bits, full = 0, old = 0;
+        rf_clock_table_init(&table);
+        for (uint64_t step = 0; step < 20000; step++) {
+            /* now; or lately; or a time whose low bits others have too */
+            uint64_t apart = random_below(&random, 4) ? 1 : 256, back = random_below(&random, 2) ? random_below(&random, 3) : 0;
+            uint64_t time = 1000 + step / 4 - back * apart;
+            uint32_t expected = searched(&table, time, limit), clock = rf_clock_for(&table, time, limit, 0);
+            assert_int_equal(clock, expected);
+            full += !clock;
+            old += clock && table.references[clock];
+            if (clock && random_below(&random, 3))
+                rf_clock_gains(&table, clock, 1 + random_below(&random, 8));
+            if (clock && !random_below(&random, 4))
+                table.current = clock;
+            uint32_t other = 1 + random_below(&random, limit - 1);
+            if (table.references[other] && random_below(&random, 2))
+                rf_clock_loses(&table, other, random_below(&random, 2) ? table.references[other] : 1);
+        }
+        assert_true(full > 100 && old > 100);
+    }
+}
+
+/* The lists of lines by clock: all that have it are there, and what has left does not fill them. */
+static void users_are_kept(void **state)
+{
+    enum { LINES = 300 };
+    struct rf_pool chunks;
+    struct rf_users users = { .chunks = &chunks, .memory = &test_memory, .slot = 3, .limit = 64 };
+    struct rf_metadata *lines = calloc(LINES, sizeof *lines);
+    uint64_t random = 9;
+    (void)state;
+    rf_pool_init(&chunks, sizeof(struct rf_users_chunk), 0);
+    for (uint32_t i = 0; i < LINES; i++)
+        lines[i].slot = 3;
+    for (uint32_t step = 0; step < 200000; step++) {
+        struct rf_metadata *line = &lines[random_below(&random, LINES)];
+        uint32_t clock = 1 + random_below(&random, 7);
+        if (!random_below(&random, 3))
+            line->used = 0; /* it leaves, and another comes */
+        if (!(line->used >> clock & 1))
+            rf_users_add(&users, line, clock);
+        assert_true(users.entries <= 2 * 7 * LINES + 1024);
+    }
+    for (uint32_t clock = 1; clock < 8; clock++) {
+        uint64_t bit = UINT64_C(1) << clock;
+        for (struct rf_metadata *line; (line = rf_users_take(&users, &users.of[clock]));)
+            line->used &= ~bit;
+    }
+    assert_int_equal(users.entries, 0);
+    for (uint32_t i = 0; i < LINES; i++)
+        assert_int_equal(lines[i].used, 0);
+    free(lines);
 }
 
 /* ---- settings ---- */
@@ -459,6 +535,8 @@ int main(void)
         cmocka_unit_test(table_3_1),
         cmocka_unit_test(table_3_1_race),
         cmocka_unit_test(least_recently_used),
+        cmocka_unit_test(clocks_are_found),
+        cmocka_unit_test(users_are_kept),
         cmocka_unit_test(settings),
         cmocka_unit_test(coherence),
         cmocka_unit_test(stages),

@@ -1,0 +1,115 @@
+/* A cached metadata line: four rows of cells, for what one thread did to the bytes of half a data line.
+ *
+ * 1. Cells come in units: those of eight bytes of data (compact encoding: four cells). As long as all cells of each unit are alike,
+ *    which they are where a program uses whole words, a row has one place for each unit, and a line fits one line of the host's.
+ *    Once a unit is uneven the line is wide: a row has a place for each cell.
+ * 2. All cached lines for one number are wide, or none is: what is compared has the same places. A line stays wide until it leaves.
+ * 3. A row may be read up to seven bytes beyond its end.
+ */
+#ifndef RF_HARDWARE_METADATA_H
+#define RF_HARDWARE_METADATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum rf_row { RF_READ_CLOCKS, RF_WRITE_CLOCKS, RF_PERMISSIONS, RF_STATUSES, RF_ROWS };
+
+struct rf_metadata {
+    struct rf_metadata *next; /* another cached line for the same data */
+    uint64_t used;            /* a bit for each clock but 0 that some cell has, or had */
+    uint32_t number;          /* twice that of the data line, plus 1 for its second half */
+    uint32_t slot, generation;
+    uint32_t place;       /* in its context's list */
+    uint32_t l1, l2, llc; /* where the caches have it; in the first two: where they had it last */
+    uint8_t core;
+    bool compact, wide;
+    _Alignas(8) uint8_t rows[]; /* by unit; and behind these, by cell */
+};
+
+/* How long rows are. */
+struct rf_layout {
+    uint32_t cells, units;
+    uint32_t unit_bits; /* of the cells of a unit */
+};
+
+/* The places of a row. */
+static inline uint32_t rf_width(const struct rf_layout *layout, const struct rf_metadata *line)
+{
+    return line->wide ? layout->cells : layout->units;
+}
+
+/* From cells to places. */
+static inline uint32_t rf_shift(const struct rf_layout *layout, const struct rf_metadata *line)
+{
+    return line->wide ? 0 : layout->unit_bits;
+}
+
+static inline size_t rf_row_offset(const struct rf_layout *layout, bool wide, enum rf_row row)
+{
+    return wide ? RF_ROWS * layout->units + row * layout->cells : row * layout->units;
+}
+
+static inline uint8_t *rf_row(const struct rf_layout *layout, struct rf_metadata *line, enum rf_row row)
+{
+    return line->rows + rf_row_offset(layout, line->wide, row);
+}
+
+static inline uint8_t rf_cell(const struct rf_layout *layout, struct rf_metadata *line, enum rf_row row, uint32_t cell)
+{
+    return rf_row(layout, line, row)[cell >> rf_shift(layout, line)];
+}
+
+static inline size_t rf_metadata_bytes(const struct rf_layout *layout)
+{
+    return sizeof(struct rf_metadata) + RF_ROWS * (layout->units + layout->cells) + 8;
+}
+
+/* Up to eight places in a word. */
+#define RF_EACH_CELL UINT64_C(0x0101010101010101)
+
+static inline uint64_t rf_cells_mask(uint32_t count)
+{
+    return UINT64_MAX >> (64 - 8 * count);
+}
+
+static inline uint64_t rf_some_cells(const uint8_t *cells, uint32_t count)
+{
+    uint64_t word;
+    memcpy(&word, cells, sizeof word);
+    return word & rf_cells_mask(count);
+}
+
+/* Puts the first ones of a word; those behind them stay as they are. */
+static inline void rf_put_cells(uint8_t *cells, uint32_t count, uint64_t word)
+{
+    uint64_t old;
+    memcpy(&old, cells, sizeof old);
+    word = (old & ~rf_cells_mask(count)) | (word & rf_cells_mask(count));
+    memcpy(cells, &word, sizeof word);
+}
+
+/* How many of a row's places, from `at` on, are looked at with one word. */
+static inline uint32_t rf_up_to_eight(uint32_t width, uint32_t at)
+{
+    return width - at < 8 ? width - at : 8;
+}
+
+/* They are all alike, as the cells of one variable nearly always are. */
+static inline bool rf_even(const uint8_t *cells, uint32_t count)
+{
+    return !((rf_some_cells(cells, count) ^ RF_EACH_CELL * *cells) & rf_cells_mask(count));
+}
+
+/* The same for all places of a row. */
+static inline bool rf_all_even(const uint8_t *cells, uint32_t count)
+{
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < count; i += 8) {
+        uint32_t some = rf_up_to_eight(count, i);
+        other |= (rf_some_cells(cells + i, some) ^ RF_EACH_CELL * *cells) & rf_cells_mask(some);
+    }
+    return !other;
+}
+
+#endif
