@@ -445,18 +445,17 @@ static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, 
     return (!(flags & RF_A_WRITE) && repeats_in_set(place, word, mask)) || rf_word_repeats(place, word, mask, flags);
 }
 
-static __attribute__((noinline)) void keep_place(const struct rf_step *step, const uint64_t *place, unsigned mask, uint32_t moment,
-                                                 uintptr_t pc, unsigned size)
+static __attribute__((noinline)) void keep_place(struct rf_self *self, const uint64_t *place, unsigned mask, uint32_t moment,
+                                                 uintptr_t pc, unsigned size, unsigned flags)
 {
-    bool same_locks = step->self->locks == rf_moment_locks(moment); /* else they are in the note */
-    uint32_t note = same_locks ? rf_moment_place(step->self, pc, step->flags, size)
-                               : rf_moment_note_here(step->self, pc, step->flags, size);
+    bool same_locks = self->locks == rf_moment_locks(moment); /* else they are in the note */
+    uint32_t note = same_locks ? rf_moment_place(self, pc, flags, size) : rf_moment_note_here(self, pc, flags, size);
     if (note != rf_moment_note(moment))
-        rf_nearby_put(step->self, place, mask, moment, note);
+        rf_nearby_put(self, place, mask, moment, note);
 }
 
 /* Another part of a granule that the thread has accessed in this epoch, or the same in another way. */
-static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
+static inline __attribute__((always_inline)) bool joins(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
 {
     uint64_t moment = word >> 28 & RF_MOMENT_MASK, next;
     if (moment - rf_hot.first >= rf_hot.span || rf_word_has_units(word) || !rf_word_join(step, word, mask, &next))
@@ -469,7 +468,7 @@ static inline bool joins(const struct rf_step *step, uint64_t *place, uint64_t w
     struct rf_self *self = step->self;
     uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
     if (!node || !rf_note_is(rf_moment_note((uint32_t)moment), rf_access_key(pc, step->flags, size), node))
-        keep_place(step, place, mask, (uint32_t)moment, pc, size);
+        keep_place(self, place, mask, (uint32_t)moment, pc, size, step->flags);
     return true;
 }
 
@@ -577,6 +576,29 @@ static __attribute__((noinline)) void slow_detour(struct rf_self *self, uintptr_
         tell_race(self, addr, size, flags, pc, &race);
 }
 
+/* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
+static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
+                                                          unsigned flags)
+{
+    struct rf_step step = { .self = self, .flags = flags };
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
+        if (!joins(&step, place, word, mask, pc, size))
+            return false;
+        if (mask == 0xff && (*place & RF_ODD_BIT))
+            rf_seen_put(addr, mask, flags);
+        return true;
+    }
+    if ((word & RF_ODD_BIT) || !(step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) ||
+        !rf_word_quick(&step, word, mask, &next) ||
+        !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    touch(place);
+    if (RF_WORD_Y(next) != step.now)
+        rf_seen_put(addr, mask, flags);
+    return true;
+}
+
 /* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch, which happens before this one, or
  * to more bytes of a granule that this epoch has accessed. Those cases are all of this function; the others are in slow_access(). */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
@@ -595,25 +617,13 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         slow_detour(self, addr, mask, pc, size, flags);
         return;
     }
-    struct rf_step step = { .self = self, .flags = flags };
     rf_busy_begin(self);
-    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
-    if (__builtin_expect(!(word & RF_ODD_BIT) && mask <= 0xff, 1)) {
-        if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
-            if (joins(&step, place, word, mask, pc, size)) {
-                if (*place & RF_ODD_BIT)
-                    rf_seen_put(addr, mask, flags);
-                rf_busy_end(self);
-                return;
-            }
-        } else if ((step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) && rf_word_quick(&step, word, mask, &next) &&
-                   __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            touch(place);
-            rf_busy_end(self);
-            return;
-        }
+    if (__builtin_expect(mask > 0xff || !at_once(self, addr, mask, pc, size, flags), 0)) {
+        struct rf_step step = { .self = self, .flags = flags };
+        slow_access(&step, addr, mask, pc, size);
+        return;
     }
-    slow_access(&step, addr, mask, pc, size);
+    rf_busy_end(self);
 }
 
 void rf_word_touch(uint64_t *place)

@@ -38,22 +38,20 @@ static uint32_t new_pair(uint32_t w, uint32_t r)
     return name;
 }
 
-bool rf_cell_named(uint32_t w, uint32_t r, uint32_t *name)
+uint32_t rf_cell_named(uint32_t w, uint32_t r)
 {
-    *name = w;
     if (w == r)
-        return true;
+        return w;
     if (__builtin_expect(rf_policy != RF_POLICY_CAS || rf_accu, 0))
-        return false;
+        return 0;
     uint32_t *place = &recent[(((uint64_t)w << 27 | r) * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
-    uint32_t found = __atomic_load_n(place, __ATOMIC_RELAXED);
-    if (__builtin_expect(!found || rf_pair_at(found)->w != w || rf_pair_at(found)->r != r, 0)) {
-        if (!(found = new_pair(w, r)))
-            return false;
-        __atomic_store_n(place, found, __ATOMIC_RELEASE);
+    uint32_t name = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (__builtin_expect(!name || rf_pair_at(name)->w != w || rf_pair_at(name)->r != r, 0)) {
+        name = new_pair(w, r);
+        if (name)
+            __atomic_store_n(place, name, __ATOMIC_RELEASE);
     }
-    *name = found;
-    return true;
+    return name;
 }
 
 void rf_cells_forget(void)

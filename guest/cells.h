@@ -39,8 +39,8 @@ static inline uint32_t rf_cell_r(uint32_t name)
     return __builtin_expect(rf_cell_is_pair(name), 0) ? rf_pair_at(name)->r : name;
 }
 
-/* The name of bytes that were last written in w and last read in r. The calling thread is busy. False: there is none to be had. */
-bool rf_cell_named(uint32_t w, uint32_t r, uint32_t *name);
+/* The name of bytes that were last written in w and last read in r. The calling thread is busy. 0: there is none to be had. */
+uint32_t rf_cell_named(uint32_t w, uint32_t r);
 
 /* For sweeps, the world stopped: all pairs may get other names; so many blocks have some that are in use. */
 void rf_cells_forget(void);

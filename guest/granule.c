@@ -347,7 +347,7 @@ static bool as_word_of(uint32_t y, const uint64_t *list, unsigned count, uint64_
             last = r;
         }
     }
-    if (rest && last != x && !rf_cell_named(x, last, &x))
+    if (rest && last != x && !(x = rf_cell_named(x, last)))
         return false;
     return rf_word_make(y, x, written, read, word);
 }

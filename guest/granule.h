@@ -469,7 +469,8 @@ uint64_t rf_slice_in_record(const struct rf_slice *slice);
 
 /* What rf_slices_step() would make of a word without units, for a plain access in the cases that nearly all are: everything that the
  * access meets happens before it ([FT' READ EXCL], [FT' WRITE EXCL]). false: not such a case. */
-static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
+static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+    __attribute__((always_inline));
 
 /* AccuLock's step on all of a granule in a plain form, races included, which step->race tells: where it predicts one for every block that
  * is handed over by a lock, they are not rare. false: not such a case. */
@@ -487,6 +488,9 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
 
 /* An access to a granule whose Y is a moment of the present epoch: its bytes join Y. That is one moment for several places in the
  * program; which place it was for these bytes is kept in guest/nearby.h as long as there is room. */
+static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+    __attribute__((always_inline));
+
 static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     bool writes = step->flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
@@ -545,13 +549,13 @@ static inline bool rf_word_read_half(const struct rf_step *step, uint64_t word, 
 {
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), read;
-    if (!rf_step_passes(step, y, true) || !rf_step_passes_cell(step, x))
+    if (!rf_step_passes(step, y, true) || !rf_step_passes_cell(step, x) || rf_moment_is_now(step->self, rf_cell_r(x)))
         return false;
-    if (mask == (~m & 0xff) && rf_cell_named(rf_cell_w(x), step->now, &read)) {
+    if (mask == (~m & 0xff) && (read = rf_cell_named(rf_cell_w(x), step->now))) {
         *next = RF_WORD(m, y, read) | RF_WRITES_BIT;
         return true;
     }
-    if (mask != m || rf_cell_is_pair(x) || !rf_cell_named(y, step->now, &read))
+    if (mask != m || rf_cell_is_pair(x) || !(read = rf_cell_named(y, step->now)))
         return false;
     *next = RF_WORD(~m & 0xff, x, read) | RF_WRITES_BIT;
     return true;
@@ -573,7 +577,7 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
             return true;
         }
         if (!(word & RF_WRITES_BIT) && word) {
-            if ((m & ~mask) && ((m | mask) != 0xff || !rf_cell_named(rf_cell_w(x), y, &x))) /* all that is left was read in Y, */
+            if ((m & ~mask) && ((m | mask) != 0xff || !(x = rf_cell_named(rf_cell_w(x), y)))) /* all that is left was read in Y, */
                 return false;
             *next = RF_WORD(mask, now, x) | RF_WRITES_BIT; /* or nothing */
             return true;
@@ -606,7 +610,7 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
         return false;
     if (!rf_step_replaces(step, y, 1))
         return false;
-    if ((m & ~mask) && ((m | mask) != 0xff || !rf_cell_named(rf_cell_w(x), y, &x))) /* all that is left was read in Y, or nothing */
+    if ((m & ~mask) && ((m | mask) != 0xff || !(x = rf_cell_named(rf_cell_w(x), y)))) /* the rest was read in Y, or none */
         return false;
     *next = RF_WORD(mask, now, mask == 0xff ? rf_cell_w(x) : x);
     return true;

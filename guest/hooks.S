@@ -43,8 +43,8 @@
 .endif
 .endm
 
-/* The same for some bytes of a granule: jumps to 2 unless the word, of one of the two plain forms, says that these were accessed in this
- * epoch. It is loaded again: to keep it would be one more instruction for all others. */
+/* The same for some bytes of a granule: jumps to 2 unless the word, of one of the two plain forms or mixed, says that these were accessed
+ * in this epoch. It is loaded again: to keep it would be one more instruction for all others. */
 .macro CHECK_PART near size write
         mov     (%r8), %rdx
 .if \write
@@ -52,8 +52,8 @@
         jnc     2f
 .endif
         mov     %rdx, %rax
-        shl     $8, %rax
-        shr     $36, %rax
+        shr     $28, %rax
+        and     $0x7ffffff, %eax
 .if \near
         sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rax
         cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
@@ -62,13 +62,22 @@
         cmp     %fs:RF_HOT_SPAN(%rcx), %rax
 .endif
         jae     2f
-        mov     %edi, %ecx
+        mov     %rdx, %rax
+        shr     $56, %rax
+        bt      $55, %rdx
+        jnc     5f
+.if \write == 0
+        bt      $27, %rdx /* else Y is a number of something else */
+        jnc     2f
+.endif
+        lea     near_mixed(%rip), %rcx
+        movzbl  \write(%rcx,%rax,2), %eax
+5:      mov     %edi, %ecx
         and     $7, %ecx
-        mov     $(1 << \size) - 1, %eax
-        shl     %cl, %eax
-        shr     $56, %rdx
-        not     %edx
-        test    %eax, %edx
+        mov     $(1 << \size) - 1, %edx
+        shl     %cl, %edx
+        not     %eax
+        test    %edx, %eax
         jne     2f
         ret
 .endm
@@ -406,6 +415,29 @@ rf_near_begin:
         ALL     1
         RANGE   __tsan_read_range RF_PUT_READ_RANGE
         RANGE   __tsan_write_range RF_PUT_WRITE_RANGE
+
+/* For each M of a mixed word: the bytes that were read or written in Y, those that were written in it (rf_mixed_masks in guest/granule.c).
+ * Other values of M name none. */
+near_mixed:
+        .set    .Lcode, 0
+        .rept   256
+        .set    .Lread, 0
+        .set    .Lwritten, 0
+        .set    .Lrest, .Lcode
+        .set    .Lpair, 3
+        .rept   4
+        .if     .Lcode < 81 && .Lrest % 3
+        .set    .Lread, .Lread | .Lpair
+        .if     .Lrest % 3 == 2
+        .set    .Lwritten, .Lwritten | .Lpair
+        .endif
+        .endif
+        .set    .Lrest, .Lrest / 3
+        .set    .Lpair, .Lpair << 2
+        .endr
+        .byte   .Lread, .Lwritten
+        .set    .Lcode, .Lcode + 1
+        .endr
 rf_near_end:
 
         .globl  rf_near_gates, rf_near_gates_end

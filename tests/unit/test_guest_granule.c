@@ -503,8 +503,9 @@ static void test_quick(void **state)
         uint32_t y = random_below(&random, 4) ? moments[random_below(&random, 12)] : now, x = moments[random_below(&random, 12)];
         bool writes = random_below(&random, 2);
         bool mixed = writes && y && random_below(&random, 3) == 0;
-        if ((m != 0xff || writes) && random_below(&random, 3) == 0) /* a pair, as long as there are any */
-            rf_cell_named(x, moments[random_below(&random, 12)], &x);
+        uint32_t pair = rf_cell_named(x, moments[random_below(&random, 12)]);
+        if (pair && (m != 0xff || writes) && random_below(&random, 3) == 0)
+            x = pair;
         pairs_met += rf_cell_is_pair(x);
         uint64_t word = RF_WORD(mixed ? random_below(&random, 81) : m, y, x) | (writes ? RF_WRITES_BIT : 0) |
                         (mixed ? RF_ODD_BIT : 0);
