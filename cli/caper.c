@@ -8,6 +8,9 @@
  * 3. The program comes first: if its file cannot be written (a full disk, a directory that is read-only), that is said, and it runs
  *    without being looked at.
  * 4. The exit status is the program's.
+ * 5. With the facts of the static analysis (cli/caper_facts.h) a list is made before each run of what need not be looked at (core/caper.h):
+ *    stores that publish nothing; and, once a run has found nothing new, sites none of whose memory has ever escaped. Should some of it
+ *    escape in such a run, the runtime says so, and all sites that may access that kind of memory count as escaped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/caper_facts.h"
 #include "cli/cli.h"
 #include "cli/program.h"
 #include "cli/program_sites.h"
@@ -38,22 +42,21 @@ static const char usage[] =
     "whose sites do may race. Over many runs no race of these runs is missed, and the list is much shorter than the static one.\n\n"
     "      --pairs FILE     the static pairs: lines 'SITE1 SITE2', as `redflag static` prints\n"
     "      --store WHERE    take the pairs from this store, and tell it of those that may race\n"
+    "      --facts FILE     what `redflag static --facts` knows of each line (the pairs' file with .facts behind its name, if it\n"
+    "                       is there): much less has to be looked at\n"
     "      --state FILE     where the escaped sites are kept (the pairs' file with .sites behind its name)\n"
     "      --show           only print the pairs that may race so far\n"
     "  -q, --quiet          do not say at the end what was found\n"
     "  -h, --help           this text\n\n"
     "Exit status: that of the program; 2 if it cannot be looked at.";
 
-enum { PAIRS = 256, STORE, STATE, SHOW };
+enum { PAIRS = 256, FACTS, STORE, STATE, SHOW };
 
 static const struct option long_options[] = {
-    { "pairs", required_argument, NULL, PAIRS },
-    { "store", required_argument, NULL, STORE },
-    { "state", required_argument, NULL, STATE },
-    { "show", no_argument, NULL, SHOW },
-    { "quiet", no_argument, NULL, 'q' },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
+    { "pairs", required_argument, NULL, PAIRS }, { "facts", required_argument, NULL, FACTS },
+    { "store", required_argument, NULL, STORE }, { "state", required_argument, NULL, STATE },
+    { "show", no_argument, NULL, SHOW },         { "quiet", no_argument, NULL, 'q' },
+    { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
 };
 
 struct pair {
@@ -66,8 +69,13 @@ struct site {
     bool escaped;
 };
 
+/* A line "a SITE" or "! SITE", or "p SITE PLACE" of the state file. */
+struct origin {
+    char letter, *name, *place;
+};
+
 struct caper {
-    const char *pairs_path, *where;
+    const char *pairs_path, *where, *facts_path;
     char *state;
     bool show, quiet;
     char **program;
@@ -75,6 +83,10 @@ struct caper {
     size_t pair_count, pair_capacity;
     struct site *sites; /* of the state file */
     size_t site_count, site_capacity;
+    struct origin *origins; /* of the state file */
+    size_t origin_count, origin_capacity;
+    bool steady; /* a run has found nothing new */
+    struct rf_facts *facts;
     struct rf_store *store;
 };
 
@@ -147,6 +159,40 @@ static int pairs_of_store(struct caper *caper)
 
 /* ---- sites ---- */
 
+static void forget_origins(struct caper *caper)
+{
+    for (size_t i = 0; i < caper->origin_count; i++) {
+        free(caper->origins[i].name);
+        free(caper->origins[i].place);
+    }
+    caper->origin_count = 0;
+}
+
+/* Of an origin, as the file has it; NULL: it does not have it. */
+static const char *place_of_origin(const struct caper *caper, const char *name)
+{
+    for (size_t i = 0; i < caper->origin_count; i++)
+        if (caper->origins[i].letter == 'p' && strcmp(caper->origins[i].name, name) == 0)
+            return caper->origins[i].place;
+    return NULL;
+}
+
+/* What the file says of memory that has escaped. One whose place is not known may be of any kind; "-" is a library's. */
+static void apply_origins(struct caper *caper)
+{
+    for (size_t i = 0; i < caper->origin_count && caper->facts; i++) {
+        const struct origin *origin = &caper->origins[i];
+        const char *place = place_of_origin(caper, origin->name);
+        if (origin->letter == 'p' || (place && strcmp(place, "-") == 0))
+            continue;
+        rf_facts_escapes(caper->facts,
+                         strcmp(origin->name, "stack") == 0 ? NULL
+                         : place                            ? place
+                                                            : "",
+                         origin->letter == '!');
+    }
+}
+
 static int read_state(struct caper *caper)
 {
     char *line = NULL, name[512], place[4352];
@@ -159,10 +205,18 @@ static int read_state(struct caper *caper)
         free(caper->sites[i].place);
     }
     caper->site_count = 0;
+    forget_origins(caper);
     while (getline(&line, &capacity, file) > 0) {
         place[0] = 0;
-        if ((line[0] != '-' && line[0] != '+') || sscanf(line + 1, " %511s %4351[^\n]", name, place) < 1)
+        caper->steady |= strcmp(line, "z\n") == 0;
+        if (!strchr("-+a!p", line[0]) || line[1] != ' ' || sscanf(line + 1, " %511s %4351[^\n]", name, place) < 1)
             continue;
+        if (strchr("a!p", line[0])) {
+            caper->origins =
+                rf_reserve(caper->origins, &caper->origin_capacity, caper->origin_count + 1, sizeof *caper->origins);
+            caper->origins[caper->origin_count++] = (struct origin){ line[0], copy(name), copy(place) };
+            continue;
+        }
         caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
         caper->sites[caper->site_count++] = (struct site){ copy(name), copy(place), line[0] == '+' };
     }
@@ -287,10 +341,11 @@ static bool means(const char *name, const struct site *site)
 }
 
 /* Each name is looked up once. One that no site of the program has stands for accesses by functions of libc, which have no hook: it
- * counts as escaped (doc/caper.md), once the sites are known at all. */
+ * counts as escaped (doc/caper.md), once the sites are known at all, unless the facts say that it cannot have. */
 static size_t find_dynamic(struct caper *caper)
 {
     size_t kept, dynamic = 0;
+    apply_origins(caper);
     struct name_state *names = names_of(caper, &kept);
     for (size_t i = 0; i < kept && caper->site_count; i++) {
         bool there = false;
@@ -299,7 +354,9 @@ static size_t find_dynamic(struct caper *caper)
                 there = true;
                 names[i].escaped = caper->sites[j].escaped;
             }
-        names[i].escaped |= !there;
+        const struct rf_facts *facts = caper->facts;
+        names[i].escaped |= !there && (!facts || rf_facts_access(facts, names[i].name, 'b', false) != RF_FACT_CANNOT);
+        names[i].escaped |= facts && rf_facts_access(facts, names[i].name, 'b', true) == RF_FACT_MAY;
     }
     for (size_t i = 0; i < caper->pair_count; i++) {
         struct name_state first = { caper->pairs[i].first, false }, second = { caper->pairs[i].second, false };
@@ -354,8 +411,8 @@ static void pass_on(int number)
         kill(child_number, number);
 }
 
-/* `looks`: otherwise all hooks are taken out of its code. */
-static int run(const struct caper *caper, bool looks)
+/* `looks`: otherwise all hooks are taken out of its code. `idle`: the list of what need not be looked at, NULL if there is none. */
+static int run(const struct caper *caper, bool looks, const char *idle)
 {
     int status = 0;
     fflush(NULL);
@@ -374,6 +431,8 @@ static int run(const struct caper *caper, bool looks)
         }
         if (looks)
             setenv(RF_CAPER_VARIABLE, caper->state, 1);
+        if (looks && idle)
+            setenv(RF_CAPER_IDLE_VARIABLE, idle, 1);
         _exit(looks ? rf_cli_run((int)count, words) : rf_cli_chase((int)count, words));
     }
     if (child < 0) {
@@ -401,6 +460,84 @@ static bool directory_exists(const char *path)
     return there;
 }
 
+/* ---- what need not be looked at ---- */
+
+static int by_site_name(const void *a, const void *b)
+{
+    return strcmp(a, ((const struct site *)b)->name);
+}
+
+static void print_idle(FILE *out, const struct caper *caper, const struct rf_site *site)
+{
+    char name[512], place[4352];
+    if (!site->file || !rf_hook_removable(&site->hook) || site->hook.kind == RF_HOOK_FUNCTION)
+        return;
+    rf_site_name(site, name, sizeof name);
+    rf_site_place(site, place, sizeof place);
+    if (site->hook.write && rf_facts_publish(caper->facts, place) == RF_FACT_CANNOT)
+        fprintf(out, "o %s\n", name);
+    if (caper->steady && rf_facts_access(caper->facts, place, site->hook.write ? 'w' : 'r', false) == RF_FACT_CANNOT &&
+        bsearch(name, caper->sites, caper->site_count, sizeof *caper->sites, by_site_name))
+        fprintf(out, "~ %s\n", name);
+}
+
+/* Beside the state, whole or not at all: a run may read what another has written meanwhile. NULL: there is no list. */
+static char *write_idle(struct caper *caper, const struct rf_site_list *list)
+{
+    char *path, *part;
+    if (!caper->facts)
+        return NULL;
+    if (asprintf(&path, "%s.idle", caper->state) < 0 || asprintf(&part, "%s.%d", path, (int)getpid()) < 0)
+        rf_check_memory(NULL, 64);
+    FILE *out = fopen(part, "we");
+    qsort(caper->sites, caper->site_count, sizeof *caper->sites, by_site);
+    for (size_t i = 0; i < list->count && out; i++)
+        for (size_t j = 0; j < list->modules[i]->count; j++)
+            print_idle(out, caper, &list->modules[i]->sites[j]);
+    for (size_t i = 0; i < caper->origin_count && out; i++)
+        if (caper->origins[i].letter != 'p')
+            fprintf(out, "a %s\n", caper->origins[i].name);
+    bool good = out && !ferror(out);
+    if ((out && fclose(out) != 0) || !good || rename(part, path) != 0) {
+        fprintf(stderr, WHO ": %s: %s; everything is looked at\n", path, strerror(errno));
+        unlink(part);
+        free(path);
+        path = NULL;
+    }
+    free(part);
+    return path;
+}
+
+static size_t news(const struct caper *caper)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < caper->site_count; i++)
+        found += caper->sites[i].escaped;
+    for (size_t i = 0; i < caper->origin_count; i++)
+        found += caper->origins[i].letter != 'p';
+    return found;
+}
+
+/* Adds the places of origins that the file does not have yet; and, `same`, that a run has found nothing new. */
+static void add_places(struct caper *caper, const struct rf_site_list *list, bool same)
+{
+    FILE *file = caper->facts ? fopen(caper->state, "ae") : NULL;
+    if (!file)
+        return;
+    for (size_t i = 0; i < caper->origin_count; i++) {
+        char place[4352];
+        const char *name = caper->origins[i].name;
+        if (strcmp(name, "stack") == 0 || place_of_origin(caper, name))
+            continue;
+        if (rf_site_list_line(list, name, place, sizeof place))
+            fprintf(file, "p %s %s\n", name, place);
+    }
+    if (same && !caper->steady)
+        fputs("z\n", file);
+    if (fclose(file) != 0)
+        failed(caper->state);
+}
+
 static int look(struct caper *caper)
 {
     struct rf_site_list list = { .modules = NULL };
@@ -413,16 +550,21 @@ static int look(struct caper *caper)
         return RF_EXIT_USAGE;
     bool misspelled = access(caper->state, F_OK) != 0 && !directory_exists(caper->state);
     int status = add_sites(caper, &list);
-    rf_site_list_free(&list);
     if (status)
-        return misspelled ? status : run(caper, false);
+        return misspelled ? status : run(caper, false, NULL);
     char *absolute = realpath(caper->state, NULL); /* wherever the program goes */
     if (absolute) {
         free(caper->state);
         caper->state = absolute;
     }
-    size_t before = find_dynamic(caper);
-    int code = run(caper, true);
+    size_t before = find_dynamic(caper), known = news(caper);
+    char *idle = write_idle(caper, &list);
+    int code = run(caper, true, idle);
+    if (read_state(caper) != 0)
+        return code;
+    add_places(caper, &list, news(caper) == known && code < 128);
+    rf_site_list_free(&list);
+    free(idle);
     if (read_state(caper) != 0)
         return code;
     size_t after = find_dynamic(caper);
@@ -434,6 +576,26 @@ static int look(struct caper *caper)
     return code;
 }
 
+/* The facts that were asked for, or that lie beside the pairs. */
+static int read_facts(struct caper *caper)
+{
+    char *beside = NULL;
+    if (!caper->facts_path && caper->pairs_path && asprintf(&beside, "%s.facts", caper->pairs_path) < 0)
+        rf_check_memory(NULL, 64);
+    const char *path = caper->facts_path ? caper->facts_path : beside;
+    errno = 0;
+    if (path)
+        caper->facts = rf_facts_read(path, WHO);
+    int error = errno, status = 0;
+    if (path && !caper->facts && !(beside && error == ENOENT)) {
+        if (error)
+            fprintf(stderr, WHO ": %s: %s\n", path, strerror(error));
+        status = RF_EXIT_USAGE;
+    }
+    free(beside);
+    return status;
+}
+
 int rf_cli_caper(int argc, char **argv)
 {
     struct caper caper = { .pairs_path = NULL };
@@ -442,6 +604,9 @@ int rf_cli_caper(int argc, char **argv)
         switch (option) {
         case PAIRS:
             caper.pairs_path = optarg;
+            break;
+        case FACTS:
+            caper.facts_path = optarg;
             break;
         case STORE:
             caper.where = *optarg ? optarg : NULL;
@@ -479,6 +644,8 @@ int rf_cli_caper(int argc, char **argv)
         free(absolute);
     }
     int status = store ? pairs_of_store(&caper) : read_pairs(&caper);
+    if (!status)
+        status = read_facts(&caper);
     if (status)
         return status;
     if (!caper.show)

@@ -10,6 +10,7 @@
 #include "guest/escape.h"
 #include "guest/fd.h"
 #include "guest/memory.h"
+#include "guest/origins.h"
 #include "guest/pair.h"
 #include "guest/system.h"
 #include "guest/tap.h"
@@ -20,7 +21,15 @@ bool rf_caper_on;
 /* By the address behind the call. Written under the lock of guest/modules.c, each entry once, its pc last; read by all. */
 struct site {
     uintptr_t pc;
-    char *mark; /* where its line begins in our copy of the file: '-', '+' if the file has it, LATER if it could not be written. Atomic */
+    char *
+        mark; /* where its line begins in our copy of the file: '-', '+' if the file has it, LATER if it could not be written. Atomic.
+                 * NULL: the site is in no pair */
+    bool asleep, quiet; /* the list has it with '~', 'o'. Only under the lock */
+};
+
+struct text {
+    char *at; /* NULL: there is none */
+    size_t size;
 };
 
 #define LATER '!'
@@ -29,8 +38,9 @@ static struct {
     const char *path;
     char *file; /* our copy, NULL if there is none: then nothing is looked at */
     size_t size;
-    bool failed; /* to write, and it was said. Atomic, as the next */
-    bool lost;   /* our lines are not in the file any more: those that are to be marked are appended */
+    struct text idle; /* the list of what need not be looked at */
+    bool failed;      /* to write, and it was said. Atomic, as the next */
+    bool lost;        /* our lines are not in the file any more: those that are to be marked are appended */
     struct site *sites;
     size_t capacity, count; /* a power of two; never more than half of it */
 } caper;
@@ -45,19 +55,30 @@ static size_t slot_of(uintptr_t pc)
     }
 }
 
-static char *mark_of(uintptr_t pc)
+static const struct site *site_of(uintptr_t pc)
 {
     struct site *site = &caper.sites[slot_of(pc)];
-    return __atomic_load_n(&site->pc, __ATOMIC_ACQUIRE) ? site->mark : NULL;
+    return __atomic_load_n(&site->pc, __ATOMIC_ACQUIRE) ? site : NULL;
+}
+
+static char *mark_of(uintptr_t pc)
+{
+    const struct site *site = site_of(pc);
+    return site ? __atomic_load_n(&site->mark, __ATOMIC_RELAXED) : NULL;
 }
 
 /* ---- the file ---- */
 
+static char *line_behind(char *at, const char *end)
+{
+    while (at < end && *at != '\n')
+        at++;
+    return at < end ? at + 1 : at;
+}
+
 static char *next_line(char *at)
 {
-    while (at < caper.file + caper.size && *at != '\n')
-        at++;
-    return at < caper.file + caper.size ? at + 1 : at;
+    return line_behind(at, caper.file + caper.size);
 }
 
 /* A '+' and the rest of the line at the end of the file: one write, so that others' lines come before it or after it. */
@@ -139,6 +160,7 @@ static bool was_cut(void)
 void rf_caper_finish(void)
 {
     bool left = caper.file && was_cut();
+    rf_origins_finish(left);
     for (char *line = caper.file; line && line < caper.file + caper.size && !left; line = next_line(line))
         left = __atomic_load_n(line, __ATOMIC_RELAXED) == LATER;
     if (left && !write_again(NULL, true))
@@ -229,7 +251,7 @@ static uint64_t offset_in(const char *line, const char *end, const char *id)
 {
     uint64_t offset = 0;
     const char *at = line + 2;
-    if (end - line < 3 || (line[0] != '-' && line[0] != '+'))
+    if (end - line < 3 || line[1] != ' ')
         return UINT64_MAX;
     while (*id && at < end && *at == *id)
         at++, id++;
@@ -244,19 +266,36 @@ static uint64_t offset_in(const char *line, const char *end, const char *id)
     return offset;
 }
 
-/* A module that is loaded at ever new places may fill the table: then its sites count as escaped, since they would not be seen. */
-static void add_site(uintptr_t pc, char *mark)
+/* A module that is loaded at ever new places may fill the table: NULL. */
+static struct site *made_site(uintptr_t pc)
 {
     struct site *site = &caper.sites[slot_of(pc)];
     if (site->pc)
-        return;
-    if (2 * (caper.count + 1) > caper.capacity) {
-        __atomic_store_n(mark, write_mark(mark) ? '+' : LATER, __ATOMIC_RELAXED);
-        return;
-    }
-    site->mark = mark;
-    __atomic_store_n(&site->pc, pc, __ATOMIC_RELEASE);
+        return site;
+    if (2 * (caper.count + 1) > caper.capacity)
+        return NULL;
     caper.count++;
+    __atomic_store_n(&site->pc, pc, __ATOMIC_RELEASE);
+    return site;
+}
+
+/* A site that has no room in the table would not be seen: it counts as escaped. */
+static void add_site(uintptr_t pc, char *mark)
+{
+    struct site *site = made_site(pc);
+    if (!site)
+        __atomic_store_n(mark, write_mark(mark) ? '+' : LATER, __ATOMIC_RELAXED);
+    else if (!site->mark)
+        __atomic_store_n(&site->mark, mark, __ATOMIC_RELAXED);
+}
+
+static void add_idle(uintptr_t pc, char letter)
+{
+    struct site *site = letter == 'a' ? NULL : made_site(pc);
+    if (letter == 'a')
+        rf_origins_known(pc);
+    else if (site)
+        *(letter == 'o' ? &site->quiet : &site->asleep) = true;
 }
 
 void rf_caper_module(const struct rf_image *image, const char *name)
@@ -264,63 +303,103 @@ void rf_caper_module(const struct rf_image *image, const char *name)
     static struct rf_pair_module module; /* under the lock of guest/modules.c */
     rf_pair_module(&module, image, name);
     const char *id = module.id[0] == '/' ? module.id + 1 : module.id;
-    for (char *line = caper.file; line < caper.file + caper.size;) {
-        char *next = next_line(line);
-        uint64_t offset = offset_in(line, next, id);
+    rf_origins_module(image, id);
+    for (char *line = caper.file, *next; line < caper.file + caper.size; line = next) {
+        next = next_line(line);
+        uint64_t offset = line[0] == '-' || line[0] == '+' ? offset_in(line, next, id) : UINT64_MAX;
         if (offset != UINT64_MAX)
             add_site(image->base + offset + 1, line);
-        line = next;
+    }
+    const char *end = caper.idle.at + caper.idle.size;
+    for (char *line = caper.idle.at, *next; line && line < end; line = next) {
+        next = line_behind(line, end);
+        uint64_t offset = line[0] == '~' || line[0] == 'o' || line[0] == 'a' ? offset_in(line, next, id) : UINT64_MAX;
+        if (offset != UINT64_MAX)
+            add_idle(image->base + offset + 1, line[0]);
     }
 }
 
 bool rf_caper_needs(const struct rf_hook_call *call, const char *hook_name)
 {
     struct rf_hook hook = rf_hook_named(hook_name);
-    if (!caper.file)
-        return !rf_hook_removable(&hook);
-    if (!rf_hook_removable(&hook) || (hook.write && hook.size >= sizeof(uintptr_t)) || hook.kind == RF_HOOK_RANGE)
+    if (!rf_hook_removable(&hook))
         return true;
-    if (hook.kind == RF_HOOK_FUNCTION || call->jump) /* a jump's site was marked when it was written down */
+    if (!caper.file || hook.kind == RF_HOOK_FUNCTION)
         return false;
-    const char *mark = mark_of((uintptr_t)call->at + call->length);
-    return mark && *mark != '+';
+    const struct site *site = site_of((uintptr_t)call->at + call->length);
+    if (hook.write && (hook.kind == RF_HOOK_RANGE || hook.size >= sizeof(uintptr_t)) && !(site && site->quiet))
+        return true;
+    /* A jump's site was marked when it was written down. */
+    return !call->jump && site && site->mark && *site->mark != '+' && !site->asleep;
 }
 
 /* ---- the beginning ---- */
 
-static const char *path_in(char **environment)
+static const char *path_in(char **environment, const char *variable)
 {
     for (; environment && *environment; environment++) {
-        const char *text = *environment, *name = RF_CAPER_VARIABLE;
+        const char *text = *environment, *name = variable;
         while (*name && *text == *name)
             text++, name++;
         if (!*name && *text == '=')
-            return text + 1;
+            return text[1] ? text + 1 : NULL;
     }
     return NULL;
 }
 
+/* False: it cannot be read. */
+static bool read_text(const char *path, struct text *text)
+{
+    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    long size = RF_SYSCALL(SYS_lseek, fd, 0, 2 /* SEEK_END */);
+    if (size > 0) {
+        text->at = rf_pages((size_t)size);
+        for (long got; text->size < (size_t)size && (got = RF_SYSCALL(SYS_pread64, fd, text->at + text->size,
+                                                                      (size_t)size - text->size, text->size)) > 0;)
+            text->size += (size_t)got;
+    }
+    RF_SYSCALL(SYS_close, fd);
+    return true;
+}
+
+static size_t lines_in(const struct text *text)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < text->size; i++)
+        lines += text->at[i] == '\n';
+    return lines;
+}
+
+static void begin_idle(const char *path)
+{
+    bool sleepers = false;
+    if (!path || !read_text(path, &caper.idle))
+        return;
+    const char *end = caper.idle.at + caper.idle.size;
+    for (char *line = caper.idle.at; line && line < end; line = line_behind(line, end)) {
+        sleepers |= line[0] == '~';
+        if (end - line >= 7 && __builtin_memcmp(line, "a stack", 7) == 0)
+            rf_origins_known(RF_ORIGIN_STACK);
+    }
+    rf_origins_begin(caper.path, sleepers);
+}
+
 void rf_caper_begin(char **environment)
 {
-    const char *path = path_in(environment);
-    if (!path || !*path || rf_tap)
+    const char *path = path_in(environment, RF_CAPER_VARIABLE);
+    struct text file = { NULL, 0 };
+    if (!path || rf_tap)
         return;
-    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    long size = fd < 0 ? fd : RF_SYSCALL(SYS_lseek, fd, 0, 2 /* SEEK_END */);
-    size_t lines = 1;
     caper.path = path;
-    if (size > 0) {
-        caper.file = rf_pages((size_t)size);
-        for (long got; caper.size < (size_t)size &&
-                       (got = RF_SYSCALL(SYS_pread64, fd, caper.file + caper.size, (size_t)size - caper.size, caper.size)) > 0;)
-            caper.size += (size_t)got;
-        for (size_t i = 0; i < caper.size; i++)
-            lines += caper.file[i] == '\n';
-    }
-    if (fd >= 0)
-        RF_SYSCALL(SYS_close, fd);
-    else
+    if (!read_text(path, &file))
         rf_say("%s: the sites of redflag caper cannot be read; nothing is looked at", path);
+    caper.file = file.at;
+    caper.size = file.size;
+    if (caper.file)
+        begin_idle(path_in(environment, RF_CAPER_IDLE_VARIABLE));
+    size_t lines = lines_in(&file) + lines_in(&caper.idle);
     for (caper.capacity = 1024; caper.capacity < 4 * lines;)
         caper.capacity *= 2;
     caper.sites = rf_pages(caper.capacity * sizeof *caper.sites);

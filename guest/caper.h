@@ -8,8 +8,9 @@
  *    The file is opened each time, which is once for each site: no descriptor of ours is left for the program to close, and a file that
  *    was cut short or taken away meanwhile is written again, with all that is known. What cannot be written is said once, and tried
  *    again at the end; the program goes on.
- * 3. Calls of hooks that nobody needs are taken out of the code when a module is looked at: entries and exits of functions, and accesses
- *    at sites that are in no pair, or have escaped in an earlier run. What stores eight bytes or more stays: it may publish a pointer.
+ * 3. Calls of hooks that nobody needs are taken out of the code when a module is looked at: entries and exits of functions; accesses at
+ *    sites that are in no pair, have escaped in an earlier run, or are asleep (guest/origins.h). What stores eight bytes or more stays, for
+ *    it may publish a pointer, unless a static analysis knows better.
  */
 #ifndef RF_GUEST_CAPER_H
 #define RF_GUEST_CAPER_H

@@ -4,6 +4,7 @@
 #include "guest/heap.h"
 #include "guest/memory.h"
 #include "guest/options.h"
+#include "guest/origins.h"
 #include "guest/policy.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
@@ -11,7 +12,7 @@
 
 #define LEAVES ((size_t)1 << (46 - RF_ESCAPE_LEAF))
 #define LEAF_BYTES (((size_t)1 << RF_ESCAPE_LEAF) / 16 * sizeof(uint16_t))
-#define LARGEST ((size_t)1 << 20) /* blocks above it are taken as escaped: their part of the table would be large, too */
+#define LARGEST ((size_t)1 << 24) /* blocks above it are taken as escaped: their part of the table would be large, too */
 
 uint16_t **rf_escape_leaves;
 
@@ -31,6 +32,7 @@ void rf_escape_begin(void)
     rf_escape_leaves = rf_reserve(LEAVES * sizeof *rf_escape_leaves);
     if (!rf_escape_leaves)
         rf_die("--escape: the kernel refuses %zu bytes of addresses", LEAVES * sizeof *rf_escape_leaves);
+    rf_heap_apart = 1;
 }
 
 /* The states from here on, up to the end of the leaf. */
@@ -57,10 +59,24 @@ static void set_states(uintptr_t addr, size_t size, uint16_t state)
     }
 }
 
-void rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
+/* What an earlier block left there. */
+static void clear_states(uintptr_t addr, size_t size)
 {
-    if (size <= LARGEST)
-        set_states(addr, size, (uint16_t)rf_escape_owner(self));
+    uintptr_t masked = addr & RF_ADDRESS_MASK, end = masked + size;
+    while (masked < end) {
+        uintptr_t stop = (masked | ((1u << RF_ESCAPE_LEAF) - 1)) + 1;
+        stop = stop < end ? stop : end;
+        if (rf_escape_place(masked))
+            set_states(masked, stop - masked, 0);
+        masked = stop;
+    }
+}
+
+bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    bool private = size <= LARGEST && rf_escape_owner(self) != RF_ESCAPED;
+    private ? set_states(addr, size, (uint16_t)rf_escape_owner(self)) : clear_states(addr, size);
+    return private;
 }
 
 static bool is_private(const struct rf_self *self, uintptr_t addr)
@@ -78,7 +94,8 @@ bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size)
     return private;
 }
 
-/* The block that this value points to or into, or behind whose end: it escapes now. */
+/* The block that this value points to or into: it escapes now. The heap leaves room behind each block (rf_heap_apart), so that an address
+ * just behind its end is inside, too, and never that of another. */
 static void mark(uintptr_t value)
 {
     struct rf_block block;
@@ -87,6 +104,7 @@ static void mark(uintptr_t value)
     uint32_t state = rf_escape_state(value);
     if (!state || state & RF_ESCAPED || !rf_heap_block(value, &block) || block.freed)
         return;
+    rf_origin_escapes_note(block.note);
     set_states(block.addr, block.usable, (uint16_t)(state | RF_ESCAPED));
     if (left.count == left.room) {
         size_t room = left.room ? 2 * left.room : 512;
@@ -106,8 +124,6 @@ static void mark_all_in(uintptr_t from, uintptr_t to)
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8) {
         uintptr_t value = __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
         mark(value);
-        if (value % 16 == 0)
-            mark(value - 1);
     }
 }
 
@@ -141,6 +157,7 @@ static void stack_escapes(struct rf_self *self)
     if (self->stack_escaped || !rf_thread_stack(self, &low, &size))
         return;
     self->stack_escaped = true;
+    rf_origin_escapes(RF_ORIGIN_STACK);
     if (here >= low && here < low + size)
         mark_all_in(here, low + size);
 }
@@ -148,8 +165,6 @@ static void stack_escapes(struct rf_self *self)
 static void publish_locked(struct rf_self *self, uintptr_t value)
 {
     mark(value);
-    if (value % 16 == 0)
-        mark(value - 1);
     if (!self->stack_escaped && on_own_stack(self, value))
         stack_escapes(self);
 }
@@ -167,7 +182,7 @@ static bool is_boring(struct rf_self *self, uintptr_t value)
         return true;
     if (!self->stack_escaped && on_own_stack(self, value))
         return false;
-    return rf_is_escaped(value) && (value % 16 || rf_is_escaped(value - 1));
+    return rf_is_escaped(value);
 }
 
 static void publish(struct rf_self *self, uintptr_t value)

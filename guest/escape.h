@@ -1,7 +1,7 @@
 /* Dynamic thread-escape analysis (Wood, section 5.4): which heap blocks only one thread can reach.
  *
  * 1. A block of the heap is private to the thread that allocated it until it escapes; then it is escaped until it is freed. All other
- *    memory (globals, mappings, stacks, blocks above 1 MB) is escaped from the start, but for what 4 says of stacks.
+ *    memory (globals, mappings, stacks, blocks above 16 MB) is escaped from the start, but for what 4 says of stacks.
  * 2. A private block escapes when a pointer to it or into it is stored in escaped memory, is handed to a new thread, or was found in
  *    a block that escapes: all of this by value, in aligned words, so that a number which looks like an address keeps nothing
  *    private that is not, but may make something escape. And it escapes when another thread accesses it, however that got there.
@@ -90,8 +90,8 @@ void rf_escape_given(struct rf_self *self, uintptr_t addr, uintptr_t value);
 void rf_escape_value(struct rf_self *self, uintptr_t value); /* it is about to be known to others. The thread is not busy */
 void rf_escape_flush(struct rf_self *self);                  /* invariant 3; busy or not */
 
-/* A block of the heap is new, and its history cleared; or is about to be free. False: it was not private to the thread. */
-void rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size);
+/* A block of the heap is new, and its history cleared; or is about to be free. False: it is not, was not private to the thread. */
+bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size);
 bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size);
 
 #endif

@@ -18,6 +18,7 @@
 #include "guest/heap_spans.h"
 #include "guest/intercept.h"
 #include "guest/objects.h"
+#include "guest/origins.h"
 #include "guest/tap.h"
 
 #define RF_FIRST_WRITE RF_HEAP_SMALL /* bytes of a new block that malloc writes: all, if it is of a class */
@@ -58,6 +59,8 @@ static inline struct rf_self *teller(void)
     return self && !self->inside ? self : NULL;
 }
 
+size_t rf_heap_apart;
+
 /* A note that the access beside it has too. The depot's lock must not be held when a signal handler begins. */
 static inline uint32_t note_of(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
 {
@@ -78,11 +81,17 @@ static inline size_t written_of(size_t usable)
 /* A block is the thread's. One that nobody else can reach needs no history (guest/escape.h). Returns the note of its allocation. */
 static inline uint32_t tell_fresh(struct rf_self *self, uintptr_t block, size_t usable, size_t written, uintptr_t pc)
 {
-    if (__builtin_expect(rf_escape_leaves == NULL, 1) || self->busy || (rf_tap && !rf_caper_on))
+    if (__builtin_expect(rf_escape_leaves == NULL, 1))
         return rf_range_fresh(block, usable, written, pc);
+    if (self->busy || (rf_tap && !rf_caper_on)) {
+        rf_origin_escapes(RF_ORIGIN_ANY); /* nobody's from the start */
+        return rf_range_fresh(block, usable, written, pc);
+    }
     rf_range_clear(block, usable);
-    rf_escape_fresh(self, block, usable);
-    return note_of(self, pc, 0, written);
+    uint32_t note = note_of(self, pc, 0, written);
+    if (!rf_escape_fresh(self, block, usable))
+        rf_origin_escapes_note(note);
+    return note;
 }
 
 /* What libc allocates inside the guest may be handed to the program: the past of its block must go then too. But while the world
@@ -109,7 +118,7 @@ static __attribute__((noinline)) void *allocate_single(struct rf_self *self, siz
 {
     if (size > (size_t)PTRDIFF_MAX - align)
         return NULL;
-    struct rf_span *span = rf_single_take(size ? size : 1, align);
+    struct rf_span *span = rf_single_take(size ? size + rf_heap_apart : 1, align);
     if (!span)
         return NULL;
     if (zero && !span->zero)
@@ -123,13 +132,13 @@ static __attribute__((noinline)) void *allocate_single(struct rf_self *self, siz
 void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc)
 {
     struct rf_self *self = teller();
-    size_t wanted = size;
+    size_t room = size + rf_heap_apart, wanted = room;
     if (align > 16) {
-        if (align > RF_PAGE || size > RF_HEAP_SMALL) /* so the slack of a class's block fits its side */
+        if (align > RF_PAGE || room > RF_HEAP_SMALL) /* so the slack of a class's block fits its side */
             return allocate_single(self, size, align, zero, pc);
-        wanted = size ? (size + align - 1) & ~(align - 1) : align;
+        wanted = room ? (room + align - 1) & ~(align - 1) : align;
     }
-    if (wanted > RF_HEAP_SMALL)
+    if (wanted > RF_HEAP_SMALL || size > RF_HEAP_SMALL)
         return allocate_single(self, size, align, zero, pc);
     unsigned class = rf_class_of(wanted);
     while (align && rf_class_size(class) & (align - 1)) /* blocks are aligned as their size is */
@@ -149,10 +158,10 @@ void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc)
 void *rf_heap_quick(struct rf_self *self, size_t size, uintptr_t pc)
 {
     struct rf_cache *cache;
-    if (__builtin_expect(!self || size > RF_QUICK || !(cache = self->heap) || cache->busy || !cache->owner, 0))
+    if (__builtin_expect(!self || size > RF_QUICK - rf_heap_apart || !(cache = self->heap) || cache->busy || !cache->owner, 0))
         return rf_heap_allocate(size, 0, false, pc);
     begin_cache(cache);
-    struct rf_row *row = (struct rf_row *)cache->rows[quick_rows[(size + 15) / 16]];
+    struct rf_row *row = (struct rf_row *)cache->rows[quick_rows[(size + rf_heap_apart + 15) / 16]];
     if (__builtin_expect(!row->count, 0)) {
         end_cache(cache);
         return rf_heap_allocate(size, 0, false, pc);
@@ -267,24 +276,27 @@ static void tell_resized(struct rf_self *self, struct rf_span *span, uintptr_t b
 static bool resize_in_place(struct rf_self *self, struct rf_span *span, uint64_t *side, uintptr_t *block, size_t size,
                             uintptr_t pc)
 {
-    if (size <= RF_HEAP_SMALL ? !span->block || rf_class_of(size) != span->class
-                              : span->block || (!span->units && size <= RF_HEAP_MEDIUM))
+    size_t room = size + rf_heap_apart;
+    if (size > (size_t)PTRDIFF_MAX - RF_SEGMENT)
+        return false;
+    if (room <= RF_HEAP_SMALL ? !span->block || rf_class_of(room) != span->class
+                              : span->block || (!span->units && room <= RF_HEAP_MEDIUM))
         return false;
     if (span->block) {
         tell_resized(self, span, *block, pc);
     } else if (span->units) {
-        size_t length = (size + RF_PAGE - 1) & ~(RF_PAGE - 1);
+        size_t length = (room + RF_PAGE - 1) & ~(RF_PAGE - 1);
         if (length > span->units * RF_UNIT || length <= (span->units - 1u) * RF_UNIT)
             return false;
         __atomic_store_n(&span->length, length, __ATOMIC_RELAXED);
         tell_resized(self, span, *block, pc);
     } else {
-        if (size > (size_t)PTRDIFF_MAX - RF_SEGMENT || rf_heap_mine(&rf_arenas[span->arena].pages))
+        if (rf_heap_mine(&rf_arenas[span->arena].pages))
             return false;
         if (self)
             tell_freed(span, *block, pc);
         rf_range_return(*block, span->length);
-        bool done = rf_large_resize(&rf_arenas[span->arena], span, size);
+        bool done = rf_large_resize(&rf_arenas[span->arena], span, room);
         tell_taken(self, span->base, span->length, pc);
         if (!done)
             return false;
@@ -317,7 +329,7 @@ size_t rf_heap_usable(void *address)
 {
     uint64_t *side;
     struct rf_span *span = checked(address, &side, "malloc_usable_size");
-    return span->block ? span->block : span->length;
+    return (span->block ? span->block : span->length) - rf_heap_apart;
 }
 
 bool rf_heap_block(uintptr_t addr, struct rf_block *block)

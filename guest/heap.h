@@ -19,6 +19,10 @@ struct rf_block {
 /* The block that holds this address. No lock: what it says of a block that is just being freed may be a moment old. */
 bool rf_heap_block(uintptr_t addr, struct rf_block *block);
 
+/* Bytes that every block has behind what was asked for: 1 if the address behind its end must not be that of another block. Set before
+ * there are threads; blocks that are older have none. */
+extern size_t rf_heap_apart;
+
 /* For others in the guest that stand for the program: open_memstream and the like. `align` is a power of two, or 0. NULL: no
  * memory; errno is the caller's to set. */
 void *rf_heap_allocate(size_t size, size_t align, bool zero, uintptr_t pc);

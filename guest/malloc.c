@@ -13,6 +13,7 @@
 
 #include "guest/heap.h"
 #include "guest/intercept.h"
+#include "guest/origins.h"
 #include "guest/signals.h"
 #include "guest/system.h"
 
@@ -32,6 +33,8 @@
         struct rf_scope scope_ = RF_ENTER(name);                                                                            \
         rf_signal_unsafe(#name, scope_.pc);                                                                                 \
         void *block_ = rf_heap_allocate((size), (align), (zero), scope_.pc);                                                \
+        if (__builtin_expect(!scope_.self, 0)) /* no thread's, so never private */                                          \
+            rf_origin_escapes((uintptr_t)__builtin_return_address(0));                                                      \
         rf_leave(&scope_);                                                                                                  \
         block_;                                                                                                             \
     })
@@ -41,6 +44,8 @@
         struct rf_scope scope_ = RF_ENTER(name);                                                                            \
         rf_signal_unsafe(#name, scope_.pc);                                                                                 \
         void *block_ = rf_heap_quick(scope_.self, (size), scope_.pc);                                                       \
+        if (__builtin_expect(!scope_.self, 0))                                                                              \
+            rf_origin_escapes((uintptr_t)__builtin_return_address(0));                                                      \
         rf_leave(&scope_);                                                                                                  \
         block_;                                                                                                             \
     })

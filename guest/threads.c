@@ -17,6 +17,7 @@
 #include "guest/memory.h"
 #include "guest/nearby.h"
 #include "guest/options.h"
+#include "guest/origins.h"
 #include "guest/planes.h"
 #include "guest/policy.h"
 #include "guest/slots.h"
@@ -533,6 +534,7 @@ void rf_thread_detached(struct rf_self *self, struct rf_self *child)
 
 void rf_thread_switch(struct rf_self *to)
 {
+    rf_origin_escapes(RF_ORIGIN_STACK); /* it may be memory like any other, whose publication nobody sees */
     struct rf_self *from = rf_hot.self;
     struct record *record = to->threads;
     if (from) {

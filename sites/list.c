@@ -292,6 +292,23 @@ const struct rf_site *rf_site_at(const struct rf_site_list *list, const char *te
     return NULL;
 }
 
+bool rf_site_list_line(const struct rf_site_list *list, const char *name, char *to, size_t size)
+{
+    struct rf_site_pattern pattern;
+    struct rf_symbol symbol;
+    if (!rf_site_pattern_read(name, &pattern) || pattern.kind != RF_SITE_BY_OFFSET)
+        return false;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rf_site_module *module = list->modules[i];
+        if (module_fits(module, pattern.text, pattern.length) && module->symbols &&
+            rf_symbolizer_line(module->symbols, pattern.offset + 1, &symbol) && symbol.file) {
+            snprintf(to, size, "%s:%u", symbol.file, symbol.line);
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

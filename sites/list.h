@@ -60,6 +60,9 @@ bool rf_site_list_ambiguous(const struct rf_site *const *found, size_t count, co
 /* The site at an offset of the module with that build id, or path or name of a file; NULL: none. */
 const struct rf_site *rf_site_at(const struct rf_site_list *list, const char *module, uint64_t offset);
 
+/* FILE:LINE of BUILD-ID+0xOFFSET or MODULE+0xOFFSET, the last byte of any call. False: not known. */
+bool rf_site_list_line(const struct rf_site_list *list, const char *name, char *to, size_t size);
+
 /* A name taken apart. */
 struct rf_site_pattern {
     enum { RF_SITE_BY_OFFSET, RF_SITE_BY_LINE, RF_SITE_BY_FUNCTION } kind;

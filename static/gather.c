@@ -190,7 +190,8 @@ static void define_constant(struct rf_program_ir *program, LLVMValueRef value, r
 {
     if (LLVMIsAGlobalVariable(value)) {
         bool own = LLVMIsThreadLocal(value);
-        rf_object object = new_memory(program, own ? RF_O_THREAD_LOCAL : RF_O_GLOBAL);
+        bool constant = LLVMIsGlobalConstant(value) && LLVMGetInitializer(value);
+        rf_object object = new_memory(program, own ? RF_O_THREAD_LOCAL : constant ? RF_O_CONSTANT : RF_O_GLOBAL);
         rf_points_add(program->points, node, object);
         LLVMValueRef first = LLVMGetInitializer(value);
         if (first)
@@ -310,14 +311,14 @@ static LLVMValueRef find_bytes(const struct rf_program_ir *program, LLVMValueRef
     return from;
 }
 
-/* type: of what is accessed, NULL if it is more than one value. */
-static void add_access(struct rf_program_ir *program, uint32_t function, LLVMValueRef instruction, LLVMValueRef pointer,
-                       LLVMTypeRef type, bool reads, bool writes, bool atomic)
+/* type: of what is accessed, NULL if it is more than one value. Returns NULL if its line is not known. */
+static struct rf_access *add_access(struct rf_program_ir *program, uint32_t function, LLVMValueRef instruction,
+                                    LLVMValueRef pointer, LLVMTypeRef type, bool reads, bool writes, bool atomic)
 {
     uint32_t site = site_of(program, instruction);
     if (site == UINT32_MAX) {
         program->without_line++;
-        return;
+        return NULL;
     }
     program->accesses =
         rf_reserve(program->accesses, &program->access_capacity, program->access_count + 1, sizeof *program->accesses);
@@ -327,6 +328,14 @@ static void add_access(struct rf_program_ir *program, uint32_t function, LLVMVal
     };
     LLVMValueRef from = find_bytes(program, pointer, type, &access->begin, &access->end);
     access->pointer = node_of(program, from);
+    return access;
+}
+
+static void add_origin(struct rf_program_ir *program, rf_object object, LLVMValueRef instruction)
+{
+    program->origins =
+        rf_reserve(program->origins, &program->origin_capacity, program->origin_count + 1, sizeof *program->origins);
+    program->origins[program->origin_count++] = (struct rf_origin){ object, site_of(program, instruction) };
 }
 
 /* ---- calls ---- */
@@ -442,6 +451,30 @@ bool rf_program_makes_memory(const char *name)
     return known && strcmp(known->returns, "new") == 0;
 }
 
+/* Does it return a block of the heap, as malloc() does, and not something that a library has made of it? */
+static bool allocates(const char *name)
+{
+    return rf_program_makes_memory(name) &&
+           (strstr(name, "alloc") || strstr(name, "memalign") || strncmp(name, "_Zn", 3) == 0);
+}
+
+/* The calls in a wrapper (static/wrappers.c) that made what it returned. */
+static void add_origins_in(struct rf_program_ir *program, rf_object object, LLVMValueRef function, unsigned depth)
+{
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef at = LLVMGetFirstInstruction(block); at; at = LLVMGetNextInstruction(at)) {
+            LLVMValueRef callee = LLVMIsACallInst(at) || LLVMIsAInvokeInst(at) ? LLVMGetCalledValue(at) : NULL;
+            uint32_t number = callee && LLVMIsAFunction(callee) ? rf_program_function(program, callee) : UINT32_MAX;
+            size_t length;
+            if (number == UINT32_MAX)
+                continue;
+            if (program->functions[number].wraps && depth < 16)
+                add_origins_in(program, object, callee, depth + 1);
+            else if (allocates(LLVMGetValueName2(callee, &length)))
+                add_origin(program, object, at);
+        }
+}
+
 static bool starts(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
@@ -457,6 +490,7 @@ static void call_outside(struct rf_program_ir *program, uint32_t caller, LLVMVal
             add_access(program, caller, instruction, argument, NULL, true, true, false);
     }
     rf_points_copy(program->points, node_of(program, instruction), outside(program));
+    add_origin(program, 0, instruction);
 }
 
 /* A call whose callees come to be known as its function's node grows. */
@@ -479,7 +513,9 @@ static void reach(struct rf_program_ir *program, uint32_t call, uint32_t functio
         rf_points_copy(program->points, node_of(program, instruction), program->functions[function].result);
         return;
     }
-    rf_points_add(program->points, node_of(program, instruction), new_memory(program, RF_O_HEAP));
+    rf_object made = new_memory(program, RF_O_HEAP);
+    rf_points_add(program->points, node_of(program, instruction), made);
+    add_origins_in(program, made, program->functions[function].value, 0);
     for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction) && i < 64; i++)
         if (program->functions[function].wrapped >> i &
             1) { /* it may be returned, or be what the new memory has its content from */
@@ -563,11 +599,16 @@ static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValue
             *object = new_memory(program, RF_O_GLOBAL);
         rf_points_add(program->points, result, *object);
         add_access(program, caller, instruction, instruction, NULL, false, true, false);
-    } else if (strcmp(known->returns, "new") == 0)
-        rf_points_add(program->points, result, new_memory(program, RF_O_HEAP));
-    else if (known->returns[0] != '-') /* or what lies behind it: strchr() */
+    } else if (strcmp(known->returns, "new") == 0) {
+        bool heap = allocates(known->name);
+        rf_object made = new_memory(program, heap ? RF_O_HEAP : RF_O_LIBRARY);
+        rf_points_add(program->points, result, made);
+        add_origin(program, heap ? made : 0, instruction);
+    } else if (known->returns[0] != '-') /* or what lies behind it: strchr() */
         rf_points_shift(program->points, result,
                         node_of(program, LLVMGetOperand(instruction, (unsigned)(known->returns[0] - '0'))));
+    if (strcmp(known->returns, "new") != 0)
+        add_origin(program, 0, instruction);
     if (strstr(known->name, "realloc")) {
         rf_points_copy(program->points, result, node_of(program, LLVMGetOperand(instruction, 0)));
         copy_memory(program, result, node_of(program, LLVMGetOperand(instruction, 0)), NULL);
@@ -697,15 +738,18 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
         add_access(program, function, instruction, LLVMGetOperand(instruction, 0), LLVMTypeOf(instruction), true, false,
                    atomic);
         return;
-    case LLVMStore:
+    case LLVMStore: {
         atomic = LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
         if (may_point(LLVMTypeOf(LLVMGetOperand(instruction, 0))))
             load_or_store(program, false, LLVMTypeOf(LLVMGetOperand(instruction, 0)),
                           node_of(program, LLVMGetOperand(instruction, 0)),
                           node_of(program, LLVMGetOperand(instruction, 1)));
-        add_access(program, function, instruction, LLVMGetOperand(instruction, 1),
-                   LLVMTypeOf(LLVMGetOperand(instruction, 0)), false, true, atomic);
+        struct rf_access *access = add_access(program, function, instruction, LLVMGetOperand(instruction, 1),
+                                              LLVMTypeOf(LLVMGetOperand(instruction, 0)), false, true, atomic);
+        if (access && may_point(LLVMTypeOf(LLVMGetOperand(instruction, 0))))
+            access->stored = node_of(program, LLVMGetOperand(instruction, 0));
         return;
+    }
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg: {
         unsigned stored = LLVMGetInstructionOpcode(instruction) == LLVMAtomicRMW ? 1 : 2;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "static/pairs.h"
+#include "static/facts.h"
 
 #define WHO "redflag static"
 
@@ -20,6 +20,7 @@ static const char usage[] =
     "The pairs of sites that may race, of a whole program: the bitcode of all of its files, which `redflag cc --bitcode` leaves\n"
     "beside the objects. Prints lines 'SITE1 SITE2', a site being FILE:LINE.\n\n"
     "  -o, --output FILE      write the pairs there\n"
+    "      --facts FILE       also write there what `redflag caper` needs to look at less: which memory each line may access\n"
     "  -f, --format FORM      text or json\n"
     "  -s, --statistics       also print, on standard error, what was found on the way\n"
     "  -h, --help             this text\n\n"
@@ -175,16 +176,18 @@ static void statistics(const struct rf_program_ir *program, const struct rf_thre
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = { { "output", required_argument, NULL, 'o' },
-                                             { "format", required_argument, NULL, 'f' },
-                                             { "statistics", no_argument, NULL, 's' },
-                                             { "help", no_argument, NULL, 'h' },
-                                             { NULL, 0, NULL, 0 } };
-    const char *output = NULL;
+    static const struct option options[] = {
+        { "output", required_argument, NULL, 'o' }, { "facts", required_argument, NULL, 'F' },
+        { "format", required_argument, NULL, 'f' }, { "statistics", no_argument, NULL, 's' },
+        { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 }
+    };
+    const char *output = NULL, *facts = NULL;
     bool json = false, talks = false;
     for (int option; (option = getopt_long(argc, argv, "o:f:sh", options, NULL)) != -1;) {
         if (option == 'o') {
             output = optarg;
+        } else if (option == 'F') {
+            facts = optarg;
         } else if (option == 's') {
             talks = true;
         } else if (option == 'f' && (strcmp(optarg, "json") == 0 || strcmp(optarg, "text") == 0)) {
@@ -225,6 +228,10 @@ int main(int argc, char **argv)
     struct rf_static_pairs pairs;
     rf_threads_find(&threads, &program);
     rf_static_pairs_find(&pairs, &program, &threads);
+    if (facts && !rf_static_facts_write(&program, facts)) {
+        fprintf(stderr, WHO ": %s: %s\n", facts, strerror(errno));
+        return 2;
+    }
     order(&program, &pairs);
     FILE *out = output ? fopen(output, "we") : stdout;
     if (out)

@@ -7,7 +7,7 @@
 #include "trace/grow.h"
 
 /* What two threads can reach: variables, what is outside, what a thread is given; and all that these point to. */
-static void find_shared(const struct rf_program_ir *program, struct rf_set *shared)
+void rf_static_shared(const struct rf_program_ir *program, struct rf_set *shared)
 {
     rf_object *work = NULL;
     size_t count = 0, capacity = 0;
@@ -117,7 +117,7 @@ void rf_static_pairs_find(struct rf_static_pairs *pairs, const struct rf_program
     uint32_t objects = rf_points_objects(program->points);
     struct group *groups = rf_zeroed(objects, sizeof *groups);
     memset(pairs, 0, sizeof *pairs);
-    find_shared(program, &shared);
+    rf_static_shared(program, &shared);
     for (uint32_t i = 0; i < program->access_count; i++) {
         if (!threads->in[i] && !threads->main_beside[i])
             continue;

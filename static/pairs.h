@@ -11,6 +11,8 @@ struct rf_static_pairs {
     uint64_t shared, objects; /* how many objects two threads can reach, of all */
 };
 
+/* The objects that two threads can reach. */
+void rf_static_shared(const struct rf_program_ir *program, struct rf_set *shared);
 void rf_static_pairs_find(struct rf_static_pairs *pairs, const struct rf_program_ir *program,
                           const struct rf_threads *threads);
 

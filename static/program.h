@@ -16,7 +16,17 @@
 
 #include "static/points.h"
 
-enum rf_object_kind { RF_O_GLOBAL, RF_O_THREAD_LOCAL, RF_O_LOCAL, RF_O_HEAP, RF_O_FUNCTION, RF_O_OUTSIDE, RF_O_VARARGS };
+enum rf_object_kind {
+    RF_O_GLOBAL,
+    RF_O_CONSTANT,
+    RF_O_THREAD_LOCAL,
+    RF_O_LOCAL,
+    RF_O_HEAP,
+    RF_O_LIBRARY,
+    RF_O_FUNCTION,
+    RF_O_OUTSIDE,
+    RF_O_VARARGS
+};
 
 struct rf_call {
     LLVMValueRef instruction;
@@ -31,6 +41,7 @@ struct rf_access {
     uint32_t function, site;
     rf_node pointer;
     bool reads, writes, atomic;
+    rf_node stored;      /* the value that a store writes; 0: it is no pointer, or a call writes what it likes */
     uint64_t begin, end; /* the bytes behind the pointer; of an object to whose inside it points, any */
 };
 
@@ -43,6 +54,13 @@ struct rf_function {
     uint64_t wrapped;                   /* parameters that it may return besides, a bit for each */
     uint32_t *calls;                    /* those in it */
     size_t call_count, call_capacity;
+};
+
+/* A call that makes memory: one of malloc's kin at this site made the object, or a library's function something that is no object of the
+ * program. */
+struct rf_origin {
+    rf_object object; /* 0: a library's */
+    uint32_t site;    /* UINT32_MAX: not known */
 };
 
 struct rf_site_line {
@@ -65,6 +83,8 @@ struct rf_program_ir {
     size_t kind_capacity;
     uint32_t *function_of_object; /* of RF_O_FUNCTION */
     size_t function_of_object_capacity;
+    struct rf_origin *origins;
+    size_t origin_count, origin_capacity;
     rf_object outside;
     rf_node specific; /* what threads keep under keys */
     rf_node *given;   /* what threads are made with */

@@ -80,6 +80,75 @@ run 137 -- ./app x y
 run 137 --state killed.sites -- ./app x y
 grep -q "^+ .*app.c:$(line shared):" killed.sites || fail "the kill lost a site: $(cat killed.sites)"
 
+# -- with facts: what cannot be publishes nothing, and what no escaped memory is accessed at is asleep; should it escape then, it counts -----------
+cat >sleep.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+struct box {
+    long *inner;
+    long count;
+};
+struct box *known, *late;
+long numbers[4];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void fill(struct box *box, long n)
+{
+    box->count = n; /* fill */
+}
+static struct box *make(long n)
+{
+    struct box *box = malloc(sizeof *box); /* late-made */
+    fill(box, n);
+    return box;
+}
+static void *work(void *argument)
+{
+    struct box *mine = make(1);
+    numbers[1] = mine->count; /* number */
+    pthread_mutex_lock(&lock);
+    if (argument)
+        late = mine; /* publish-late */
+    known->count++; /* known */
+    pthread_mutex_unlock(&lock);
+    fill(mine, 2);
+    return argument;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[2];
+    known = malloc(sizeof *known);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], 0, work, argc > 1 ? argv : 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+C
+"$redflag" cc --bitcode -g -O1 -fno-inline -pthread sleep.c -o sleep
+"$redflag" static --facts sleep.txt.facts sleep.bc >sleep.txt
+fill=$(grep -n '/\* fill \*/' sleep.c | cut -d: -f1) number=$(grep -n '/\* number \*/' sleep.c | cut -d: -f1)
+sleeper() { "$redflag" caper -q --pairs sleep.txt -- ./sleep "$@" || fail "sleep $*: exit $?"; }
+shown() { "$redflag" caper --pairs sleep.txt --show | grep -q "sleep.c:$1 [^ ]*sleep.c:$1\$"; }
+site_at() { grep "^[-+] .*sleep.c:$1:" sleep.txt.sites | cut -d' ' -f2; }
+sleeper
+sleeper
+grep -qx z sleep.txt.sites || fail "the second run found something new: $(cat sleep.txt.sites)"
+[ "$(grep -c '^a ' sleep.txt.sites)" -ge 1 ] || fail "no allocation escapes: $(cat sleep.txt.sites)"
+shown "$fill" && fail "a private block counts as escaped"
+sleeper
+site_at "$fill" | sed 's/^/~ /' | grep -qxFf - sleep.txt.sites.idle || fail "it is not asleep: $(cat sleep.txt.sites.idle)"
+site_at "$number" | sed 's/^/o /' | grep -qxFf - sleep.txt.sites.idle || fail "a number counts as an address: $(cat sleep.txt.sites.idle)"
+shown "$fill" && fail "what is asleep counts as escaped"
+sleeper now
+grep -q '^! ' sleep.txt.sites || fail "an escape was not told: $(cat sleep.txt.sites)"
+shown "$fill" || fail "what was asleep when its memory escaped does not count: $(cat sleep.txt.sites)"
+sleeper
+shown "$fill" || fail "it was taken back"
+echo "read sleep.c:1 x" >wrong.facts
+bad_status=0
+"$redflag" caper --pairs sleep.txt --facts wrong.facts -- ./sleep 2>err || bad_status=$?
+[ "$bad_status" -eq 2 ] && grep -q '^redflag caper: wrong.facts:1: no fact' err || fail "wrong facts: $bad_status $(cat err)"
+
 # -- a file that goes bad: one line, and the program goes on -----------------------------------------------------------------------------------
 cat >cut.c <<'C'
 #include <fcntl.h>
@@ -170,7 +239,8 @@ for file in $files; do
     case $flags in *openmp*) continue ;; esac
     # shellcheck disable=SC2086
     "$redflag" cc --bitcode -g -O1 -pthread -I "$top" $flags -o "$name" "$source" 2>log || { [ -n "${ALL:-}" ] && continue; fail "$file: $(cat log)"; }
-    "$redflag" static "$name.bc" >"$name.pairs"
+    "$redflag" static --facts "$name.pairs.facts" "$name.bc" >"$name.pairs"
+    for _ in 1 2; do timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || true; done
     status=0
     timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || status=$?
     case $status in 2 | 124) fail "$name: caper ended with $status: $(cat log)" ;; esac

@@ -82,11 +82,22 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
 
 uint16_t **rf_escape_leaves;
 const struct rf_tap *rf_tap;
-bool rf_caper_on;
+bool rf_caper_on, rf_origins_on;
 
-void rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
+void rf_origins_escape(uintptr_t pc)
+{
+    (void)pc;
+}
+
+void rf_origins_escape_note(uint32_t note)
+{
+    (void)note;
+}
+
+bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
 {
     (void)self, (void)addr, (void)size;
+    return true;
 }
 
 bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size)
@@ -670,6 +681,26 @@ static void test_misuse(void **state)
 }
 
 /* All addresses used up: NULL, and what there is stays usable. */
+/* The address behind a block's end is inside the block, whatever its size. */
+static void test_apart(void **state)
+{
+    (void)state;
+    rf_heap_apart = 1;
+    for (size_t size = 16; size <= (size_t)4 << 20; size = size < 64 ? size + 16 : size * 2) {
+        struct rf_block block;
+        char *at = rf_heap_allocate(size, 0, false, 1);
+        for (int i = 0; i < 2; i++) {
+            assert_true(rf_heap_block((uintptr_t)at + size, &block));
+            assert_ptr_equal(block.addr, at);
+            assert_int_equal(block.size, size);
+            assert_true(rf_heap_usable(at) >= size && rf_heap_usable(at) < block.usable);
+            at = rf_heap_resize(at, size, 1);
+        }
+        rf_heap_release(at, 1);
+    }
+    rf_heap_apart = 0;
+}
+
 static void test_exhausted(void **state)
 {
     (void)state;
@@ -708,7 +739,7 @@ int main(void)
         cmocka_unit_test(test_misuse),   cmocka_unit_test(test_classes),   cmocka_unit_test(test_untold),
         cmocka_unit_test(test_model),    cmocka_unit_test(test_returned),  cmocka_unit_test(test_large),
         cmocka_unit_test(test_wide),     cmocka_unit_test(test_threads),   cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_handlers), cmocka_unit_test(test_exhausted),
+        cmocka_unit_test(test_handlers), cmocka_unit_test(test_exhausted), cmocka_unit_test(test_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
