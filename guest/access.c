@@ -309,8 +309,10 @@ static bool step_atomic_access(struct rf_step *step, uintptr_t addr, size_t size
         return step_all(step, addr, size, pc, race);
     unsigned mask = ((1u << size) - 1) << offset;
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if ((rf_hot.span && rf_word_repeats(place, word, mask, step->flags)) ||
-        !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
+    if (rf_hot.span && rf_word_repeats(place, word, mask, step->flags))
+        return false;
+    step->now = rf_moment_at_hand(step->self, rf_access_key(pc, step->flags, size));
+    if (!step->now && !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
         return false;
     bool races = step_granule(place, word, mask, step);
     touch(place);
@@ -576,6 +578,11 @@ static __attribute__((noinline)) void slow_detour(struct rf_self *self, uintptr_
         tell_race(self, addr, size, flags, pc, &race);
 }
 
+static inline uint32_t how_of(uintptr_t addr, unsigned size, unsigned flags)
+{
+    return (unsigned)(addr % RF_GRANULE) << 16 | flags << 8 | size;
+}
+
 /* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
 static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                           unsigned flags)
@@ -596,17 +603,68 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
     touch(place);
     if (RF_WORD_Y(next) != step.now)
         rf_seen_put(addr, mask, flags);
+    else if (__builtin_expect(!rf_accu, 1))
+        self->last_step =
+            (struct rf_last_step){ word, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks, how_of(addr, size, flags) };
     return true;
 }
 
-/* Where the hot hooks go on: nearly always an access to what was last accessed in an earlier epoch, which happens before this one, or
- * to more bytes of a granule that this epoch has accessed. Those cases are all of this function; the others are in slow_access(). */
+/* A locked instruction waits for its line of the cache and lets nothing else go ahead. */
+static inline void fetch_for_writing(const uint64_t *place)
+{
+    __asm__ volatile("prefetchw %0" : : "m"(*place));
+}
+
+/* The patch was given back in the meantime (clear_words()), or was never touched. */
+static __attribute__((noinline)) void end_touching(struct rf_self *self, uint64_t *place)
+{
+    touch(place);
+    rf_busy_end(self);
+}
+
+static void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
+
+/* Where the hot hooks go on. Here is the step on a word like the one that the last step was on, without a call and without the stack; all
+ * else is in any_access(). */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(!self, 0) || self->last_step.pc != pc ||
+        (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
+        __builtin_expect(rf_world_fences || rf_tap, 0)) {
+        any_access(addr, pc, size, flags);
+        return;
+    }
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t *place = rf_word(addr), word = self->last_step.old;
+    bool done = !__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED) && !rf_detour && __atomic_load_n(place, __ATOMIC_RELAXED) == word &&
+                self->last_step.pc == pc && self->last_step.how == how_of(addr, size, flags) &&
+                self->last_step.top == rf_hot.top && self->last_step.node == rf_hot.top[-1].node &&
+                self->last_step.locks == self->locks &&
+                __atomic_compare_exchange_n(place, &word, self->last_step.next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
+    if (__builtin_expect(done && *rf_touched(place) != 1, 0)) {
+        end_touching(self, place);
+        return;
+    }
+    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(!done, 0))
+        any_access(addr, pc, size, flags);
+    else if (__builtin_expect(self->pending_signals, 0))
+        rf_signals_deliver();
+}
+
+/* Nearly always an access to what was last accessed in an earlier epoch, which happens before this one, or to more bytes of a granule that
+ * this epoch has accessed: at_once(). The others are in slow_access(). */
+static __attribute__((noinline)) void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    struct rf_self *self = rf_hot.self;
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
-    bool elsewhere = mask > 0xffff || (rf_refuses && mask > 0xff);
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) || elsewhere, 0)) {
+    size_t most = __builtin_expect(rf_refuses, 0) ? RF_GRANULE : 2 * RF_GRANULE;
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
+                             addr % RF_GRANULE + size > most, 0)) {
         rf_access(addr, size, flags, pc);
         rf_escape_stores(addr, size, flags);
         return;

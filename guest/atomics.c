@@ -118,7 +118,7 @@ bool rf_atomic_acquires(int order)
     return (plain != RELAXED && plain != RELEASE) || rf_options.force_seq_cst_atomics;
 }
 
-static bool order_releases(int order)
+bool rf_atomic_releases(int order)
 {
     return (order & ORDER_MASK) >= RELEASE || rf_options.force_seq_cst_atomics;
 }
@@ -128,7 +128,7 @@ struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr
     const struct fences *fences = self->atomics;
     struct rf_atomic op = { .self = self, .addr = (uintptr_t)addr, .size = size, .pc = pc, .silent = self->ignore_sync > 0 };
     op.acquires = rf_atomic_acquires(order);
-    op.releases = order_releases(order);
+    op.releases = rf_atomic_releases(order);
     op.publishes = op.releases || (fences && fences->released.len);
     return op;
 }
@@ -445,7 +445,7 @@ void __tsan_atomic_thread_fence(int order)
     struct rf_self *self = rf_atomic_self();
     if (!self || self->ignore_sync)
         return;
-    bool acquires = rf_atomic_acquires(order), releases = order_releases(order);
+    bool acquires = rf_atomic_acquires(order), releases = rf_atomic_releases(order);
     struct fences *fences = self->atomics;
     acquires = acquires && fences && fences->pending.len;
     if (!acquires && !releases)

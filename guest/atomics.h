@@ -24,6 +24,7 @@ struct rf_atomic {
 struct rf_self *rf_atomic_self(void);
 struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr, size_t size, int order, uintptr_t pc);
 bool rf_atomic_acquires(int order);
+bool rf_atomic_releases(int order);
 
 /* A relaxed operation on a location through which nobody has published: if it repeats an access of this epoch, there is nothing to do but
  * the operation itself. The value was read before (guest/atomics.c, 4). */
@@ -42,6 +43,14 @@ bool rf_atomic_open_slowly(struct rf_atomic *op, bool make);
 static inline bool rf_atomic_open(struct rf_atomic *op, bool make)
 {
     return !op->silent && (make || rf_object_exists(op->addr)) && rf_atomic_open_slowly(op, make);
+}
+
+/* What an operation that writes is going to change comes into this core's cache at once, not piece by piece: others may be waiting. */
+static inline void rf_atomic_fetch(const struct rf_atomic *op)
+{
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)op->addr));
+    __asm__ volatile("prefetchw %0" : : "m"(*rf_word(op->addr)));
+    __asm__ volatile("prefetchw %0" : : "m"(*op->object->few));
 }
 
 /* The rules. Each unlocks the object. */

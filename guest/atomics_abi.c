@@ -48,6 +48,10 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
     return value;
 }
 
+/* The value before an operation that writes, if it may do so without an object; one that releases never does, and need not look: what
+ * its first attempt finds will do. */
+#define FIRST(bits, addr, order) (rf_atomic_releases(order) ? 0 : read_##bits(addr))
+
 /* The new value of a store does not depend on the old one. */
 #define WRITE(bits, addr, old, value)                                                                                       \
     do {                                                                                                                    \
@@ -89,7 +93,7 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     void __tsan_atomic##bits##_store(volatile type *addr, type value, int order)                                            \
     {                                                                                                                       \
         struct rf_self *self = rf_atomic_self();                                                                            \
-        type old = read_##bits(addr);                                                                                       \
+        type old = FIRST(bits, addr, order);                                                                                \
         if (!self) {                                                                                                        \
             WRITE(bits, addr, old, value);                                                                                  \
             return;                                                                                                         \
@@ -102,6 +106,7 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
         rf_atomic_check(&op, true);                                                                                         \
         do {                                                                                                                \
             if (rf_atomic_open(&op, op.publishes)) {                                                                        \
+                rf_atomic_fetch(&op);                                                                                       \
                 WRITE(bits, addr, old, value);                                                                              \
                 rf_atomic_written(&op);                                                                                     \
                 return;                                                                                                     \
@@ -114,7 +119,7 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order)                                           \
     {                                                                                                                       \
         struct rf_self *self = rf_atomic_self();                                                                            \
-        type old = read_##bits(addr);                                                                                       \
+        type old = FIRST(bits, addr, order);                                                                                \
         if (!self) {                                                                                                        \
             WRITE(bits, addr, old, (type)(result));                                                                         \
             return old;                                                                                                     \
@@ -128,6 +133,7 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
             rf_atomic_check(&op, true);                                                                                     \
         do {                                                                                                                \
             if (rf_atomic_open(&op, op.publishes)) {                                                                        \
+                rf_atomic_fetch(&op);                                                                                       \
                 rf_atomic_refuse(&op);                                                                                      \
                 WRITE(bits, addr, old, (type)(result));                                                                     \
                 rf_atomic_updated(&op);                                                                                     \

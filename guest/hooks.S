@@ -82,11 +82,20 @@
         ret
 .endm
 
+/* The word -> %rdx. An access to all of a granule goes to 4 if that has one of the two plain forms: all that it says of this epoch has been
+ * looked at. */
+.macro CHECK_ODD size
+        mov     (%r8), %rdx
+.if \size == 8
+        bt      $55, %rdx
+        jnc     4f
+.endif
+.endm
+
 /* The same for a granule that several threads read: jumps to 3 unless one of the first moments of its read map is of this epoch. Those
  * of a map that has got many stay true for the thread that they are of (guest/units.h, 3). The word must still name the map
  * afterwards (guest/units.h, 2). */
 .macro CHECK_MAP near
-        mov     (%r8), %rdx
         mov     %rdx, %rax
         shr     $55, %rax
         cmp     $0x1ff, %eax
@@ -212,7 +221,8 @@ near_\name:
 .if \size < 8
         CHECK_PART \near \size 0
 .endif
-2:      CHECK_MAP \near
+2:      CHECK_ODD \size
+        CHECK_MAP \near
 3:      CHECK_SEEN \near \size 0
 4:      GO_SLOW \near \size \flags
         END     \near \name
@@ -223,10 +233,11 @@ near_\name:
         LOAD_WORD \near
         CHECK_WRITE \near
         ret
-1:
+1:      KEEP_PLACE \near
 .if \size < 8
-        KEEP_PLACE \near
         CHECK_PART \near \size 1
+.else
+        CHECK_ODD \size
 .endif
 2:      CHECK_SEEN \near \size 1
 4:      GO_SLOW \near \size \flags

@@ -89,6 +89,7 @@ static void set_epoch(struct rf_self *self, uint32_t first)
     rf_hot.base = UINT64_C(0xff) << 28 | first;
     rf_hot.base2 = rf_escape_leaves ? NO_WRITE : rf_hot.base << 1 | 1;
     rf_hot.first = first;
+    self->last_step.pc = 0;
     rf_seen_forget();
     self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
 }
@@ -104,10 +105,12 @@ void rf_epoch_begin(struct rf_self *self)
     if (running && !rf_hot.span && rf_hot.first == self->next_moment &&
         self->epoch_time == self->thread.clock.times[self->thread.slot] + 1)
         return;
-    if (running)
+    if (running) {
         set_epoch(self, self->next_moment);
-    else
+    } else {
+        self->last_step.pc = 0;
         self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
+    }
 }
 
 uint64_t rf_moments_lost;

@@ -349,6 +349,8 @@ struct rf_object *rf_object_lock(struct rf_self *self, uintptr_t addr, enum rf_o
     rf_busy_begin(self);
     struct rf_object *object = rf_object_find(addr);
     if (__builtin_expect(object != NULL, 1)) {
+        if (__builtin_expect(__atomic_load_n(&object->lock, __ATOMIC_RELAXED), 0))
+            rf_spin_wait(&object->lock);
         if (__builtin_expect(!__atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE), 1)) {
             if (__builtin_expect(object->addr == addr && !meets_quick(object, kind), 1))
                 return object;

@@ -15,6 +15,17 @@ struct rf_cached_moment {
 #define RF_MOMENT_CACHE 128u       /* of a thread that begins, */
 #define RF_MOMENT_CACHE_MOST 4096u /* and of one that is in many places */
 
+/* A step that made one word of another, for an access of the present epoch from this place with these locks: it makes the same of every
+ * equal word, and a loop over memory meets many. What the thread learns meanwhile changes nothing: all was ordered already. Only the
+ * thread looks at it, while it is busy; sweeps, which rename moments, and each new epoch end it. */
+struct rf_last_step {
+    uint64_t old, next;
+    uintptr_t pc; /* 0: none */
+    const struct rf_frame *top;
+    uint32_t node, locks;
+    uint32_t how; /* size, flags and offset in the granule */
+};
+
 #define RF_TRANSITION_KINDS 9
 
 /* A race that was told, by its notes, and the bytes and kind of the earlier access. */
@@ -48,6 +59,7 @@ struct rf_self {
     uint32_t block_slot;              /* whose slot the block is of */
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
+    struct rf_last_step last_step;    /* guest/access.c */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */
     uint32_t moments_mask;            /* how many, less one */

@@ -7,16 +7,21 @@
 
 #include "guest/system.h"
 
+/* Each look takes the line of the cache away from the owner, who is likely to need it for what he does: so looks become rarer. */
+static inline void rf_spin_wait(uint32_t *lock)
+{
+    for (unsigned turns = 0; __atomic_load_n(lock, __ATOMIC_RELAXED); turns++) {
+        for (unsigned i = 0; i < 1u << turns && turns < 7; i++)
+            __builtin_ia32_pause();
+        if (turns >= 7) /* with fewer cores than threads the owner may not be running */
+            rf_yield();
+    }
+}
+
 static inline void rf_spin_lock(uint32_t *lock)
 {
-    for (unsigned turns = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); turns++)
-        while (__atomic_load_n(lock, __ATOMIC_RELAXED)) {
-            /* With fewer cores than threads the owner may not be running. */
-            if (turns++ > 64)
-                rf_yield();
-            else
-                __builtin_ia32_pause();
-        }
+    while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+        rf_spin_wait(lock);
 }
 
 static inline void rf_spin_unlock(uint32_t *lock)
