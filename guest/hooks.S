@@ -359,58 +359,60 @@ near_\name:
         jmp     *%rax
 .endm
 
+/* The number of the line of memory that an address lies in. */
+.macro LINE from to
+        mov     \from, \to
+        shl     $64 - RF_ADDRESS_BITS, \to
+        shr     $64 - RF_ADDRESS_BITS + RF_LINE_BITS, \to
+.endm
+
 /* What pacer puts before a hook's copy (guest/pacer.h): outside of periods it returns if nothing is known of the memory. It is put
- * together by guest/near.c, which knows where the copy is: RF_PUT_HOOK is how far from the end of the jump. The byte of the line is
- * looked at first, since nearly all are 0 and few lines of the cache hold them. */
-.macro GATE wide
-        movabs  $RF_PUT_GATE, %rax
-        cmpb    $1, (%rax)
-        jae     1f
+ * together by guest/near.c, which knows where the copy is: RF_PUT_HOOK is how far from the end of the jump. Of memory of
+ * which something may be known the byte of the line is looked at first, since nearly all are 0 and few lines of the cache hold them; and with
+ * it, in one go, whether now is a period. */
+.macro GATE size
+        movabs  $RF_PUT_GATE, %rcx
+        cmpb    $0, (%rcx)
+        jne     1f
         ret
-1:      ja      3f
-.if \wide == 1 /* %rsi bytes: if they lie in one line, or two; their words are left to the hook */
+1:
+.if \size == 1 /* %rsi bytes, if they lie in one line, or two. Their words are left to the hook */
         cmp     $1 << RF_LINE_BITS, %rsi
         ja      3f
         lea     -1(%rdi,%rsi), %rdx
-        movabs  $RF_ADDRESS_MASK, %rax
-        and     %rax, %rdx
-        and     %rdi, %rax
-        shr     $RF_LINE_BITS, %rdx
-        shr     $RF_LINE_BITS, %rax
-        movabs  $RF_LINES, %rcx
-        movzbl  (%rdx,%rcx), %edx
-        or      (%rax,%rcx), %dl
-.elseif \wide
-        lea     \wide - 1(%rdi), %rdx
-        movabs  $RF_ADDRESS_MASK, %rax
-        and     %rax, %rdx
-        and     %rdi, %rax
-        mov     %rax, %rsi
-        mov     %rdx, %r8
-        shr     $RF_LINE_BITS, %rsi
-        shr     $RF_LINE_BITS, %r8
-        movabs  $RF_LINES, %rcx
-        movzbl  (%rsi,%rcx), %esi
-        or      (%r8,%rcx), %sil
+        LINE    %rdx %rdx
+.elseif \size
+        lea     \size - 1(%rdi), %rdx
+        LINE    %rdx %rdx
+.endif
+        LINE    %rdi %rax
+        movabs  $RF_LINES, %r8
+        movzbl  (%rax,%r8), %eax
+.if \size
+        or      (%rdx,%r8), %al
+.endif
+        or      1(%rcx), %al
         jne     2f
         ret
-2:      movabs  $RF_WORDS, %rcx
+2:
+.if \size != 1
+        cmpb    $0, 1(%rcx)
+        jne     3f
+        movabs  $RF_ADDRESS_MASK, %rax
+        movabs  $RF_WORDS, %rcx
+.if \size
+        lea     \size - 1(%rdi), %rdx
+        and     %rax, %rdx
+        and     %rdi, %rax
         mov     (%rdx,%rcx), %rdx
         or      (%rax,%rcx), %rdx
 .else
-        movabs  $RF_ADDRESS_MASK, %rax
         and     %rdi, %rax
-        mov     %rax, %rdx
-        shr     $RF_LINE_BITS, %rdx
-        movabs  $RF_LINES, %rcx
-        cmpb    $0, (%rdx,%rcx)
-        jne     2f
-        ret
-2:      movabs  $RF_WORDS, %rcx
         cmpq    $0, (%rax,%rcx)
 .endif
         jne     3f
         ret
+.endif
 3:      .byte   0xe9 /* jmp */
         .long   RF_PUT_HOOK
 .endm

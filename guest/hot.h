@@ -31,6 +31,7 @@
 
 #define RF_LINES 0x508000000000 /* a byte for each line of memory: pacer's, guest/pacer.h */
 #define RF_LINE_BITS 6
+#define RF_ADDRESS_BITS 46 /* of RF_ADDRESS_MASK */
 #define RF_GATE_ROOM_BITS 7 /* of the code that pacer puts before a hook */
 
 #define RF_READERS 0x505000000000 /* read maps, 32 bytes each, with their moments from RF_READERS_FEW on; guest/units.h */

@@ -17,7 +17,7 @@
 #define SETS_AT_ONCE 64u /* recorded accesses between two looks at the time */
 
 bool rf_pacer;
-uint8_t rf_gate;
+uint8_t rf_gate[2];
 
 /* Under its lock; `work` is added to without. */
 static struct {
@@ -48,13 +48,13 @@ static void turn(uint32_t number)
     struct rf_event event = { .op = RF_SIGNAL, .number = number };
     while (periods_turn(&sampling.sampler, &event) != RF_OP_COUNT) {
     }
-    if (sampling.sampler.sampling) {
-        __atomic_store_n(&rf_gate, RF_GATE_SAMPLING, __ATOMIC_RELAXED);
-        __atomic_store_n(&rf_detour, false, __ATOMIC_RELAXED);
-    } else if (rf_gate == RF_GATE_SAMPLING) {
-        __atomic_store_n(&rf_gate, RF_GATE_KNOWN, __ATOMIC_RELAXED);
-        __atomic_store_n(&rf_detour, true, __ATOMIC_RELAXED);
-    }
+    bool samples = sampling.sampler.sampling;
+    if (rf_gate[RF_GATE_SAMPLING] == samples && rf_detour != samples)
+        return;
+    __atomic_store_n(&rf_gate[RF_GATE_SAMPLING], samples, __ATOMIC_RELAXED);
+    __atomic_store_n(&rf_detour, !samples, __ATOMIC_RELAXED);
+    if (samples)
+        __atomic_store_n(&rf_gate[RF_GATE_KNOWN], 1, __ATOMIC_RELAXED);
 }
 
 /* Whoever finds the lock taken leaves the look to its holder, or to the next one. Work is read under the lock: numbers never go back. */
@@ -93,7 +93,6 @@ bool rf_pacer_begin(void)
     sampling.at_once = sampling.by_time ? 8 : period < 16 ? 1 : period / 16;
     sampling.first_time = milliseconds();
     periods_init(&sampling.sampler, &sampling.engine);
-    rf_detour = true;
     turn(0);
     return true;
 }
@@ -144,10 +143,8 @@ static uint8_t *next_known(uint8_t *line, uint8_t *end)
 
 bool rf_pacer_knows_nothing(uintptr_t addr, size_t size)
 {
-    if (__atomic_load_n(&rf_gate, __ATOMIC_RELAXED) == RF_GATE_NOTHING)
-        return true;
     uint8_t *end = rf_line(rf_word(addr + size - 1)) + 1;
-    return next_known(rf_line(rf_word(addr)), end) == end;
+    return !rf_gate[RF_GATE_KNOWN] || next_known(rf_line(rf_word(addr)), end) == end;
 }
 
 /* ---- accesses outside of periods ---- */
@@ -227,7 +224,7 @@ static bool step_line(struct rf_step *step, uintptr_t addr, uintptr_t end, uintp
 bool rf_pacer_step(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
 {
     struct rf_step step = { .self = self, .flags = flags, .passes = true };
-    if (__atomic_load_n(&rf_gate, __ATOMIC_RELAXED) == RF_GATE_NOTHING)
+    if (!rf_gate[RF_GATE_KNOWN])
         return false;
     if (__builtin_expect(addr % LINE_BYTES + size <= LINE_BYTES, 1))
         return *rf_line(rf_word(addr)) && step_line(&step, addr, addr + size, pc, size, race);

@@ -2,7 +2,7 @@
  * an access is compared with what was, and discards it (detect/pacer.inc, in guest/granule.h).
  *
  * 1. rf_pacer is set before the second thread begins and never changes.
- * 2. rf_gate says what hooks have to do. It is written under the lock of guest/pacer.c and read without: who sees it as it was an instant
+ * 2. rf_gate says whether now is a period. It is written under the lock of guest/pacer.c and read without: who sees it as it was an instant
  *    ago accesses as if it had come then. A step on a word is atomic whoever samples.
  * 3. A line is 64 bytes of memory. Its byte (rf_line) is 0 only if all of its words are, or one of them is just being set: outside of
  *    periods hooks look at the byte, a small part of what the words take, and return. Who sets a word sets the byte afterwards; who
@@ -20,8 +20,8 @@
 
 extern bool rf_pacer RF_OURS;
 
-enum { RF_GATE_NOTHING, RF_GATE_KNOWN, RF_GATE_SAMPLING }; /* nothing is known of any memory; something may be; a period */
-extern uint8_t rf_gate RF_OURS;
+enum { RF_GATE_KNOWN, RF_GATE_SAMPLING };
+extern uint8_t rf_gate[2] RF_OURS; /* whether there has been a period, so that something may be known; whether now is one */
 
 /* The options ask for pacer, and for nothing that it can only do behind the tap: there it counts (--stats), and there it refuses
  * accesses (--on-race). */
@@ -29,7 +29,7 @@ bool rf_pacer_begin(void);
 
 static inline bool rf_pacer_outside(void)
 {
-    return rf_pacer && __atomic_load_n(&rf_gate, __ATOMIC_RELAXED) != RF_GATE_SAMPLING;
+    return rf_pacer && !__atomic_load_n(&rf_gate[RF_GATE_SAMPLING], __ATOMIC_RELAXED);
 }
 
 /* An epoch begins, in a thread that is busy: may a period end? */

@@ -309,7 +309,7 @@ static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
     }
     now.pc = 0x4000 + random_below(random, PLACES);
     now.time = game.players[thread].clock[thread];
-    now.sampled = !rf_pacer || rf_gate == RF_GATE_SAMPLING;
+    now.sampled = !rf_pacer || rf_gate[RF_GATE_SAMPLING];
     const struct kept *last[RF_GRANULE] = { NULL }; /* that race, for each byte */
     bool expected = false, named = false, near = false;
     game.reported = false;
@@ -372,9 +372,8 @@ static void acquire_step(unsigned thread, unsigned lock)
 /* A period begins or ends. Outside, every line of which anything is known must be found. */
 static void turn_period(void)
 {
-    bool samples = rf_gate == RF_GATE_SAMPLING;
-    rf_gate = samples ? RF_GATE_KNOWN : RF_GATE_SAMPLING;
-    rf_detour = samples;
+    rf_detour = rf_gate[RF_GATE_SAMPLING];
+    rf_gate[RF_GATE_SAMPLING] = !rf_detour;
     for (unsigned i = 0; i < GRANULES; i++)
         if (*rf_word(address_of(i)) && rf_pacer_knows_nothing(address_of(i), RF_GRANULE))
             fail_msg("what is known of granule %u is not found", i);
@@ -437,7 +436,7 @@ static void test_pacer(void **state)
 {
     (void)state;
     rf_pacer = rf_detour = true;
-    rf_gate = RF_GATE_KNOWN;
+    rf_gate[RF_GATE_KNOWN] = 1;
     *rf_touched(rf_word(address_of(0))) = 0; /* what was touched before, in another way, was cleared */
     sampling.at_once = UINT32_MAX; /* nobody but turn_period() ends a period */
     for (uint64_t seed = 5000; seed < 5600; seed++) {
