@@ -86,6 +86,12 @@ static inline uint32_t rf_cache_tag(uint64_t key)
     return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
+/* Where the line of this set is that was used last, or a free way. */
+static inline size_t rf_cache_latest(const struct rf_cache *cache, uint64_t set)
+{
+    return (set << cache->shift) + (*rf_cache_order(cache, set) & 255);
+}
+
 /* Where the line of this set is; RF_NOWHERE: not here. */
 static inline size_t rf_cache_find_in(const struct rf_cache *cache, uint64_t set, uint64_t key)
 {

@@ -107,6 +107,11 @@ static bool late(const struct view *v, bool writes)
     return false;
 }
 
+static bool late_read(const struct view *v)
+{
+    return RF_HOLDS(v->radish->broken, SOFTWARE_PERMISSION) && late(v, false);
+}
+
 /* Brings the thread's own clock of one kind into its line, if the clock table has room for the time. */
 static void import(const struct view *v, bool writes)
 {
@@ -154,7 +159,6 @@ static void fill_places(struct view *v)
     struct rf_radish *radish = v->radish;
     uint8_t status = v->status;
     bool late_write = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION) && late(v, true);
-    bool late_read = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION) && late(v, false);
     if (!(status & RF_ALL_LAST_READS))
         import(v, false);
     if (!(status & RF_LAST_WRITE))
@@ -166,10 +170,10 @@ static void fill_places(struct view *v)
     for (struct rf_metadata *line = v->first; line && status != v->status; line = line->next)
         memset(rf_row(v->layout, line, RF_STATUSES) + v->place, status, v->count);
     bool own = (status == RF_EVERYTHING || !RF_HOLDS(radish->broken, SOFTWARE_PERMISSION)) && history_is_own(v);
-    enum rf_permission permission = late_write  ? RF_PERMIT_NONE
-                                    : own       ? RF_PERMIT_WRITE
-                                    : late_read ? RF_PERMIT_READ
-                                                : RF_PERMIT_ORDERED;
+    enum rf_permission permission = late_write     ? RF_PERMIT_NONE
+                                    : own          ? RF_PERMIT_WRITE
+                                    : late_read(v) ? RF_PERMIT_READ
+                                                   : RF_PERMIT_ORDERED;
     memset(rf_row(v->layout, v->own, RF_PERMISSIONS) + v->place, (int)permission, v->count);
 }
 

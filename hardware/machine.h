@@ -59,9 +59,14 @@ static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t co
 {
     struct rf_cache *l1 = &machine->l1[core];
     uint64_t key = rf_key_data(line);
-    size_t at = rf_cache_find(l1, key);
+    size_t at = rf_cache_latest(l1, key & l1->mask);
     machine->bus = false;
-    if (__builtin_expect(at == RF_NOWHERE || (write && *rf_cache_state(l1, at) != RF_MODIFIED), 0))
+    if (l1->keys[at] != key) {
+        at = rf_cache_find_in(l1, key & l1->mask, key);
+        if (__builtin_expect(at == RF_NOWHERE, 0))
+            return rf_machine_far(machine, core, key, write, at);
+    }
+    if (__builtin_expect(write && *rf_cache_state(l1, at) != RF_MODIFIED, 0))
         return rf_machine_far(machine, core, key, write, at);
     rf_cache_touch(l1, at);
     machine->traffic.l1_hits++;

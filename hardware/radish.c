@@ -205,12 +205,14 @@ static bool permitted(const struct rf_radish *radish, struct rf_metadata *line, 
 }
 
 /* 3.3.6.2: the thread's own clocks, and nothing else. */
-static void record_own(struct rf_radish *radish, struct rf_metadata *line, struct rf_places places, bool write)
+static inline void record_own(struct rf_radish *radish, struct rf_metadata *line, struct rf_places places, bool write)
 {
     struct rf_context *context = radish->contexts[line->slot];
     uint32_t clock = context->clocks.current, shift = rf_shift(&radish->layout, line);
     uint8_t *reads = rf_row(&radish->layout, line, RF_READ_CLOCKS) + places.at;
     uint8_t *writes = rf_row(&radish->layout, line, RF_WRITE_CLOCKS) + places.at;
+    if (places.count == 1 && (write ? *writes == clock && !*reads : *reads == clock))
+        return; /* nothing is new */
     if (write) {
         if (RF_HOLDS(radish->broken, RECORD_WRITE))
             rf_set_clocks(context, line, writes, shift, places.count, clock);
