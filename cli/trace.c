@@ -114,6 +114,16 @@ enum rf_trace_status rf_trace_raw(struct rf_reader *reader, struct rf_chunk *chu
     return status;
 }
 
+/* The input was bad from some place on; says what of it is in the output, if that is worth saying: `path` is not NULL. */
+static int end_early(const struct rf_reader *reader, enum rf_trace_status status, const char *path, uint64_t events)
+{
+    if (!path)
+        return rf_trace_end(reader, status);
+    rf_trace_complain("%s; %s has the %" PRIu64 " events before it", rf_reader_error(reader),
+                      strcmp(path, "-") ? path : "standard output", events);
+    return status == RF_TRACE_TRUNCATED ? RF_EXIT_TRUNCATED : RF_EXIT_USAGE;
+}
+
 /* Copies to `path` the events of the first `limit` numbers: of so many lines, if they come from a text. */
 static int copy(struct rf_reader *reader, const char *path, enum rf_trace_format to, uint64_t limit)
 {
@@ -145,8 +155,10 @@ static int copy(struct rf_reader *reader, const char *path, enum rf_trace_format
     }
     rf_progress_end(&progress);
     rf_chunk_free(chunk);
-    int result = taken >= limit || status == RF_TRACE_MORE ? RF_EXIT_OK : rf_trace_end(reader, status);
-    if (!rf_writer_close(writer, &error)) {
+    bool closed = rf_writer_close(writer, &error),
+         early = taken < limit && status != RF_TRACE_MORE && status != RF_TRACE_END;
+    int result = early ? end_early(reader, status, closed && limit == UINT64_MAX ? path : NULL, events) : RF_EXIT_OK;
+    if (!closed) {
         result = rf_trace_complain("%s", error);
         free(error);
     }

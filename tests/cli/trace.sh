@@ -48,6 +48,22 @@ for command in '--help' 'trace --help' 'trace info t.rft' 'trace info --format j
     one_line_of_errors
 done
 
+# bad input: what is before it is converted to a whole trace, which is said
+printf 'T1|w(x)|a\nT1|acq(l)|b\nT2|bogus(x)|c\nT2|w(x)|d\n' >bad.std
+expect 2 "bad.std:3: unknown operation 'bogus'; good.rft has the 2 events before it" trace convert bad.std -o good.rft
+one_line_of_errors
+expect 0 'events     2,' trace info good.rft
+expect 2 'standard output has the 2 events before it' trace convert bad.std
+one_line_of_errors
+[ "$(wc -l <out)" -eq 2 ] || fail "not the two good lines"
+head -c $(($(wc -c <t.rft) * 2 / 3)) t.rft >cut.rft
+expect 3 ' events are good; good.rft has the ' trace convert cut.rft -o good.rft
+one_line_of_errors
+good=$(sed -n 's/.*has the \([1-9][0-9]*\) events before it$/\1/p' err)
+expect 0 "events     $good," trace info good.rft
+expect 2 'unknown operation' trace head bad.std
+! grep -q 'before it' err || fail "head says what it printed"
+
 # an input is not overwritten, by whatever name
 cp "$root/examples/bank.std" bank.std
 cp bank.std before.std
