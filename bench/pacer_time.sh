@@ -2,7 +2,7 @@
 # What PACER costs by rate, and what it did, as the Markdown tables of doc/pacer.md:
 #   time and memory at r = 0, 1, 3, 10 and 100% beside native, empty hooks (`none`) and FastTrack, on programs of bench/run.sh;
 #   effective rates, as in PACER's Table 1, and counts of operations, as in its Table 3, of the kernels in COUNTED. To count, a run looks at
-#   every access, so these are runs of their own.
+#   every access, under one lock, so these are runs of their own, of PERCENT of the kernels' work.
 # PROGRAMS, SCALE and ROUNDS are those of bench/run.sh, and smaller here: all of it takes some minutes.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,7 +15,7 @@ pacer=
 for rate in 0 0.01 0.03 0.1 1; do
     pacer="$pacer gcc+detector=pacer,rate=$rate"
 done
-PROGRAMS=${PROGRAMS:-pigz zstd kernel-sort kernel-hash kernel-queue kernel-atomics kernel-bytes} SCALE=${SCALE:-10} ROUNDS=${ROUNDS:-1} \
+PROGRAMS=${PROGRAMS:-pigz pbzip2 zstd xz x264 memcached redis kernels} SCALE=${SCALE:-10} ROUNDS=${ROUNDS:-1} \
     FIGURES=no VARIANTS="gcc+detector=none $pacer gcc-redflag" "$top/bench/run.sh" |
     sed -e 's/gcc+detector=none/empty hooks/; s/gcc+detector=pacer,rate=/r = /g; s/gcc-redflag/fasttrack/'
 
@@ -28,14 +28,16 @@ share() {
     awk -v part="$1" -v whole="$2" 'BEGIN { if (whole > 0) printf "%.2f%%", 100 * part / whole; else printf "-" }'
 }
 
-stats=$(mktemp)
-trap 'rm -f "$stats"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+stats=$scratch/stats
 names='sampling slow joins,sampling fast joins,non-sampling slow joins,non-sampling fast joins,sampling deep copies,sampling shallow copies,non-sampling deep copies,non-sampling shallow copies,sampling slow reads,sampling slow writes,non-sampling slow reads,non-sampling fast reads,non-sampling slow writes,non-sampling fast writes'
 counts=
 for kernel in $counted; do
-    for rate in 0.01 0.03 0.1; do
+    gcc -O2 -g -DKERNEL_PERCENT="${PERCENT:-5}" -fsanitize=thread -I"$top" -pthread -o "$scratch/kernel" "$top/bench/kernels/$kernel.c" -lm
+    for rate in 0.01 0.03 0.1 1; do
         LD_LIBRARY_PATH=$B/lib/tsan REDFLAG_OPTIONS=detector=pacer:rate=$rate:stats=1:seed=1:report_bugs=0:exitcode=0 \
-            timeout 40 "$B/bench/gcc/kernel-$kernel" >/dev/null 2>"$stats" || continue
+            timeout 40 "$scratch/kernel" >/dev/null 2>"$stats" || continue
         rates="${rates:-}| $kernel | $rate | $(share "$(value 'accesses sampled')" "$(value accesses)") | $(
             share "$(value 'synchronisations sampled')" "$(value synchronisations)"
         ) |

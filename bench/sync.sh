@@ -3,7 +3,9 @@
 # output, like Wood's Figures 5.13 and 5.15 and his Table 5.2. doc/sync.md explains them.
 #
 #   KERNELS   which of bench/kernels (default: matmul sort hash atomics queue tree copy bytes)
-#   ROUNDS    how often each is run; the least processor time counts (default 5)
+#   ROUNDS    how often each is run; the least processor time counts (default 2)
+#   PERCENT   of the kernels' work (default 5: all of it takes less than four minutes)
+#   LIMIT     seconds for a run; what takes longer is left out (default 20)
 #
 # 1. Everything takes turns, program by program and variant by variant, so that a busy machine disturbs all alike. Processor time of
 #    user and system together is compared, not wall time.
@@ -14,14 +16,16 @@ B=${B:-build}
 mkdir -p "$B/bench/sync"
 B=$(cd "$B" && pwd)
 work=$B/bench/sync
-rounds=${ROUNDS:-5}
+rounds=${ROUNDS:-2}
+percent=${PERCENT:-5}
+limit=${LIMIT:-20}
 kernels=${KERNELS:-matmul sort hash atomics queue tree copy bytes}
 variants="native none none+esc spin spin+esc cas cas+esc fib fib+esc"
 quiet="report_bugs=0:exitcode=0:report_thread_leaks=0:atexit_sleep_ms=0"
 
 for kernel in $kernels; do
-    gcc -O2 -g -I"$here/.." -pthread -o "$work/$kernel-native" "$here/kernels/$kernel.c" -lm
-    gcc -O2 -g -fsanitize=thread -I"$here/.." -pthread -o "$work/$kernel" "$here/kernels/$kernel.c" -lm
+    gcc -O2 -g -DKERNEL_PERCENT="$percent" -I"$here/.." -pthread -o "$work/$kernel-native" "$here/kernels/$kernel.c" -lm
+    gcc -O2 -g -DKERNEL_PERCENT="$percent" -fsanitize=thread -I"$here/.." -pthread -o "$work/$kernel" "$here/kernels/$kernel.c" -lm
 done
 gcc -O2 -D_GNU_SOURCE -o "$work/measure" "$here/measure.c"
 
@@ -40,9 +44,10 @@ while [ "$round" -le "$rounds" ]; do
         for variant in $variants; do
             echo "bench: round $round of $rounds: $kernel, $variant" >&2
             if [ "$variant" = native ]; then
-                figures=$("$work/measure" 1 "$work/$kernel-native")
+                figures=$("$work/measure" 5 "$work/$kernel-native") # some take milliseconds
             else
-                figures=$(LD_LIBRARY_PATH=$B/lib/tsan REDFLAG_OPTIONS=$(options "$variant") "$work/measure" 1 "$work/$kernel")
+                figures=$(LD_LIBRARY_PATH=$B/lib/tsan REDFLAG_OPTIONS=$(options "$variant") timeout "$limit" "$work/measure" 1 "$work/$kernel") ||
+                    continue
             fi
             echo "$kernel $variant $figures" >>"$work/results"
         done
@@ -67,13 +72,12 @@ table() {
                     if (variant[v] == base) continue
                     below = least[kernel[k] " " base]
                     ratio = below > 0 ? least[kernel[k] " " variant[v]] / below : 0
-                    sum[v] += log(ratio > 0 ? ratio : 1)
-                    printf " %.2f |", ratio
+                    if (ratio > 0) { sum[v] += log(ratio); n[v]++; printf " %.2f |", ratio } else printf " - |"
                 }
                 print ""
             }
             printf "| geometric mean |"
-            for (v = 1; v <= count; v++) if (variant[v] != base) printf " %.2f |", exp(sum[v] / rows)
+            for (v = 1; v <= count; v++) if (variant[v] != base) printf " %.2f |", n[v] ? exp(sum[v] / n[v]) : 0
             print ""
         }' "$work/results"
     echo
@@ -88,7 +92,8 @@ echo "| Program | | not escaped | pure | local | fence | first | single | to Sha
 echo "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 for kernel in $kernels; do
     for variant in fib fib+esc; do
-        LD_LIBRARY_PATH=$B/lib/tsan REDFLAG_OPTIONS=$(options $variant):stats=1 "$work/$kernel" 2>"$work/stats" >/dev/null
+        LD_LIBRARY_PATH=$B/lib/tsan REDFLAG_OPTIONS=$(options $variant):stats=1 timeout "$limit" "$work/$kernel" 2>"$work/stats" >/dev/null ||
+            continue
         sed -n 's/^redflag: statistics: [a-zA-Z, ()]*: \([0-9]*\) \([0-9.]*\)%$/\1 \2/p' "$work/stats" |
             awk -v name="$kernel" -v variant=$variant '{ row = row sprintf(" %d (%.4g%%) |", $1, $2) } END { print "| " name " | " variant " |" row }'
     done

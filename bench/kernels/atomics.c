@@ -3,7 +3,7 @@
 
 #include "bench/kernels/kernel.h"
 
-enum { OPERATIONS = 6000000, NODES = 1000 };
+enum { OPERATIONS = SCALED(6000000), NODES = 1000 };
 
 struct node {
     struct node *next;

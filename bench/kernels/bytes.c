@@ -1,7 +1,7 @@
 /* Loops over bytes: a checksum, letters made small, words counted. */
 #include "bench/kernels/kernel.h"
 
-enum { ROOM = 4 << 20, ROUNDS = 8 };
+enum { ROOM = 4 << 20, ROUNDS = SCALED(8) };
 
 static uint64_t results[THREADS][8];
 

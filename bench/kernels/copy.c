@@ -3,7 +3,7 @@
 
 #include "bench/kernels/kernel.h"
 
-enum { ROOM = 1 << 20, ROUNDS = 300000 };
+enum { ROOM = 1 << 20, ROUNDS = SCALED(300000) };
 
 static uint64_t results[THREADS][8];
 

@@ -1,7 +1,7 @@
 /* A hash table with a mutex for each stripe of buckets. */
 #include "bench/kernels/kernel.h"
 
-enum { BUCKETS = 1 << 16, STRIPES = 64, OPERATIONS = 3000000 };
+enum { BUCKETS = 1 << 16, STRIPES = 64, OPERATIONS = SCALED(3000000) };
 
 struct item {
     struct item *next;

@@ -9,6 +9,12 @@
 
 enum { THREADS = 2 };
 
+/* How much of its work a kernel does: -DKERNEL_PERCENT=10. */
+#ifndef KERNEL_PERCENT
+#define KERNEL_PERCENT 100
+#endif
+#define SCALED(amount) ((int)((amount)*INT64_C(1) * KERNEL_PERCENT / 100) > 0 ? (int)((amount)*INT64_C(1) * KERNEL_PERCENT / 100) : 1)
+
 static inline uint64_t random_next(uint64_t *state)
 {
     uint64_t x = *state;

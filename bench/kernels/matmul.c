@@ -1,7 +1,7 @@
 /* Matrices of doubles, multiplied by rows: long runs of reads that several threads share. */
 #include "bench/kernels/kernel.h"
 
-enum { N = 400, ROUNDS = 4 };
+enum { N = KERNEL_PERCENT < 25 ? 160 : 400, ROUNDS = SCALED(4) };
 static double a[N][N], b[N][N], c[N][N];
 
 static void *part(void *argument)

@@ -1,7 +1,7 @@
 /* A bounded queue between producers and consumers: a mutex and two conditions; what travels is a filled block. */
 #include "bench/kernels/kernel.h"
 
-enum { ROOM = 64, BLOCKS = 100000, WORDS = 512 };
+enum { ROOM = 64, BLOCKS = SCALED(100000), WORDS = 512 };
 
 static uint64_t *queue[ROOM];
 static unsigned first, count;

@@ -1,7 +1,7 @@
 /* Quicksort of integers, a half for each thread, then merged. */
 #include "bench/kernels/kernel.h"
 
-enum { N = 8000000 };
+enum { N = SCALED(8000000) };
 static int data[N], sorted[N];
 
 static void sort(int *from, int *to)

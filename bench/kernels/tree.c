@@ -1,7 +1,7 @@
 /* Search trees, built, walked and freed: small blocks of the heap, pointers, recursion. */
 #include "bench/kernels/kernel.h"
 
-enum { NODES = 150000, ROUNDS = 3 };
+enum { NODES = SCALED(150000), ROUNDS = 3 };
 
 struct node {
     struct node *left, *right;
