@@ -457,25 +457,33 @@ static __attribute__((noinline)) void step_parts(struct step *step, struct cell 
     if ((mask & 0xfe) == 0xfe && extra->state == REST_IS_ONE) {
         step_on(step, &extra->rest, 1);
     } else {
-        struct part *bytes = bytes_apart(cell, w);
-        for (unsigned i = 1; i < 8; i++)
-            if (mask >> i & 1)
-                step_on(step, &bytes[i - 1], i);
+        struct part *bytes = extra->state == REST_IS_BYTES ? extra->bytes : bytes_apart(cell, w);
+        for (unsigned left = mask & 0xfe; left; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctz(left);
+            step_on(step, &bytes[i - 1], i);
+        }
     }
     if (mask == 0xff)
         rest_back(cell, w);
 }
 
-/* The step of most accesses: the cell tells this byte's history (and, to one who reads it, that others were written with it), R is one
- * epoch, and it happens before now. false, and nothing has changed, if it is not as simple. The cell is not locked. */
-INLINE bool step_shortly(struct goroutine *g, struct cell *cell, unsigned byte, go_place note, bool write)
+/* The flags that stay if an access to this byte needs the short step below; all ones if it needs more. The cell tells the byte's
+ * history: that of no other byte, or, to one who reads it, that others were written with it; of the first byte also where the others
+ * have theirs elsewhere. */
+INLINE uint64_t flags_for_short(uint64_t w, unsigned byte, bool write)
+{
+    uint64_t bit = UINT64_C(1) << (MASK_SHIFT + byte), flags = w & FLAGS & ~bit;
+    if (!flags || (!write && flags == OTHERS && w & bit) || (flags == SPLIT && !byte))
+        return flags;
+    return UINT64_MAX;
+}
+
+/* The step of most accesses: R is one epoch, and it happens before now. false, and nothing has changed, if it is not as simple. The cell
+ * is not locked; w and r were just read from it. */
+INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uint64_t r, unsigned byte, go_place note, bool write)
 {
     struct step step = { .now = g->now };
-    uint64_t bit = UINT64_C(1) << (MASK_SHIFT + byte), w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
-    uint64_t r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
-    uint64_t flags = w & FLAGS & ~bit;
-    if ((flags && (write || flags != OTHERS || !(w & bit))) || r & RF_TAG || !view_knows(&g->view, r))
-        return false;
+    uint64_t flags = flags_for_short(w, byte, write);
     if (!__atomic_compare_exchange_n(&cell->w, &w, w | LOCKED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     if (__builtin_expect(__atomic_load_n(&cell->r, __ATOMIC_RELAXED) != r, 0)) {
@@ -493,7 +501,7 @@ INLINE bool step_shortly(struct goroutine *g, struct cell *cell, unsigned byte, 
     notes->w = history.write_note;
     notes->r = history.read_note;
     __atomic_store_n(&cell->r, (uint64_t)history.word, __ATOMIC_RELAXED);
-    cell_unlock(cell, (uint64_t)(history.word >> 64) | flags | bit);
+    cell_unlock(cell, (uint64_t)(history.word >> 64) | flags | UINT64_C(1) << (MASK_SHIFT + byte));
     return true;
 }
 

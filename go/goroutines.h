@@ -28,7 +28,7 @@ struct frame {
     uint32_t pad;
 };
 
-#define ASKED 16u /* a power of two */
+#define ASKED 64u /* a power of two */
 
 /* The first four: go/layout.h. */
 struct goroutine {

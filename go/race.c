@@ -105,45 +105,24 @@ static inline bool access_repeats(const struct goroutine *g, uintptr_t addr, boo
            __atomic_load_n(&extra->state, __ATOMIC_RELAXED) == REST_IS_BYTES;
 }
 
-static __attribute__((noinline)) void access_slowly(struct goroutine *g, uintptr_t addr, go_place note, bool write)
+/* `call`: what the access is under, besides the goroutine's stack; 0: nothing. */
+INLINE go_place access_place(struct goroutine *g, uintptr_t call, uintptr_t pc)
+{
+    return place_make(pc, call ? note_of_call(g, call) : note_of_stack(g));
+}
+
+static __attribute__((noinline)) void access_slowly(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
 {
     struct step step;
     if (access_repeats(g, addr, write))
         return;
-    step_with(&step, g, write, note);
+    step_with(&step, g, write, access_place(g, call, pc));
     access_granule(&step, cell_of(addr), 1u << addr % RF_GRANULE);
     if (__builtin_expect(step.race != 0, 0))
         race_found(&step, addr);
 }
 
-/* Go's file of hooks has looked whether this repeats an earlier access (cli/go_fast.c), if it is the one that we made of it: so the
- * simplest other case comes first. */
-INLINE void access_at(struct goroutine *g, uintptr_t addr, uintptr_t pc, bool write)
-{
-    struct cell *cell = cell_of(addr);
-    prefetch_to_write(notes_of(cell));
-    if (others_listen()) {
-        others_access(g, addr, 1, pc, write ? RF_A_WRITE : 0);
-        return;
-    }
-    go_place place = place_here(g, pc);
-    if (__builtin_expect(!step_shortly(g, cell, addr % RF_GRANULE, place, write), 0))
-        access_slowly(g, addr, place, write);
-}
-
-void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc);
-void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc)
-{
-    access_at(g, addr, pc, false);
-}
-
-void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc);
-void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc)
-{
-    access_at(g, addr, pc, true);
-}
-
-static __attribute__((noinline)) void others_access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
+static __attribute__((noinline)) void access_by_others(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
 {
     if (call)
         frame_push(g, call);
@@ -152,19 +131,40 @@ static __attribute__((noinline)) void others_access_under(struct goroutine *g, u
         frame_pop(g);
 }
 
-INLINE void access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
+/* Go's file of hooks has looked whether this repeats an earlier access (cli/go_fast.c), if it is the one that we made of it: so the
+ * simplest other case comes first. */
+INLINE void access_at(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
 {
     struct cell *cell = cell_of(addr);
+    unsigned byte = addr % RF_GRANULE;
     prefetch_to_write(notes_of(cell));
     if (others_listen()) {
-        others_access_under(g, addr, call, pc, write);
+        access_by_others(g, addr, call, pc, write);
         return;
     }
-    if (cell_repeats(g, cell, 1u << addr % RF_GRANULE, write))
-        return;
-    go_place place = place_make(pc, call ? note_of_call(g, call) : note_of_stack(g));
-    if (__builtin_expect(!step_shortly(g, cell, addr % RF_GRANULE, place, write), 0))
-        access_slowly(g, addr, place, write);
+    uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED), r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
+    if (flags_for_short(w, byte, write) == UINT64_MAX || r & RF_TAG || !view_knows(&g->view, r) ||
+        !step_shortly(g, cell, w, r, byte, access_place(g, call, pc), write))
+        access_slowly(g, addr, call, pc, write);
+}
+
+void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc);
+void __tsan_read(struct goroutine *g, uintptr_t addr, uintptr_t pc)
+{
+    access_at(g, addr, 0, pc, false);
+}
+
+void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc);
+void __tsan_write(struct goroutine *g, uintptr_t addr, uintptr_t pc)
+{
+    access_at(g, addr, 0, pc, true);
+}
+
+/* Those with a call are not in Go's file of hooks. */
+INLINE void access_under(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc, bool write)
+{
+    if (!cell_repeats(g, cell_of(addr), 1u << addr % RF_GRANULE, write))
+        access_at(g, addr, call, pc, write);
 }
 
 void __tsan_read_pc(struct goroutine *g, uintptr_t addr, uintptr_t call, uintptr_t pc);

@@ -162,8 +162,8 @@ static struct difference times_compare(const struct times *a, const struct times
     uint32_t a_len = a ? a->len : 0, b_len = b ? b->len : 0, common = a_len < b_len ? a_len : b_len;
     struct difference more = { 0, 0 };
     for (uint32_t i = 0; i < common; i++) {
-        more.first += a->time[i] > b->time[i];
-        more.second += b->time[i] > a->time[i];
+        more.first += (int32_t)a->time[i] > (int32_t)b->time[i]; /* no time has the top bit; processors compare these at once */
+        more.second += (int32_t)b->time[i] > (int32_t)a->time[i];
     }
     for (uint32_t i = common; i < a_len; i++)
         more.first += a->time[i] != 0;
@@ -183,7 +183,7 @@ static void times_join(struct view *view, const struct times *from)
 {
     struct times *into = view_alone(view, from->len);
     for (uint32_t i = 0; i < from->len; i++)
-        into->time[i] = into->time[i] < from->time[i] ? from->time[i] : into->time[i];
+        into->time[i] = (int32_t)into->time[i] < (int32_t)from->time[i] ? from->time[i] : into->time[i];
 }
 
 /* An array that may be shared is not copied, or replaced, for nothing. */

@@ -60,8 +60,12 @@ static bool engine_access(struct goroutine *g, unsigned from, unsigned size, boo
 {
     unsigned mask = ((1u << size) - 1) << from;
     step->race = 0;
-    if (size == 1 && pc % 2 && step_shortly(g, cell_of(GRANULE), from, place_here(g, pc), write))
+    struct cell *cell = cell_of(GRANULE);
+    if (size == 1 && pc % 2 && flags_for_short(cell->w, from, write) != UINT64_MAX && !(cell->r & RF_TAG) &&
+        view_knows(&g->view, cell->r)) {
+        assert_true(step_shortly(g, cell, cell->w, cell->r, from, place_here(g, pc), write));
         return false;
+    }
     if (size == 1 && access_repeats(g, GRANULE + from, write))
         return false;
     step_with(step, g, write, place_here(g, pc));
