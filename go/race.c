@@ -137,7 +137,12 @@ INLINE void access_at(struct goroutine *g, uintptr_t addr, uintptr_t call, uintp
 {
     struct cell *cell = cell_of(addr);
     unsigned byte = addr % RF_GRANULE;
+    /* The variable, too: the program comes to it next, and what is done here lets no later load begin early. */
     prefetch_to_write(notes_of(cell));
+    if (write)
+        prefetch_to_write((const void *)addr);
+    else
+        __builtin_prefetch((const void *)addr);
     if (others_listen()) {
         access_by_others(g, addr, call, pc, write);
         return;

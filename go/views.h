@@ -34,6 +34,8 @@ static inline uint32_t epoch_time(rf_epoch epoch)
     return epoch & ((1u << GO_TIME_BITS) - 1);
 }
 
+#define TIMES_FIRST 12u /* with its head a line of memory */
+
 struct times {
     uint32_t users; /* changed atomically */
     uint32_t len, cap, pad;
@@ -45,13 +47,13 @@ struct view {
     rf_epoch own, extra;
 };
 
-static inline uint32_t times_get(const struct times *times, uint32_t slot)
+static inline __attribute__((always_inline)) uint32_t times_get(const struct times *times, uint32_t slot)
 {
     return times && slot < times->len ? times->time[slot] : 0;
 }
 
 /* Of the own slot all that is earlier is known, whoever had it (slots.h). */
-static inline uint32_t view_get(const struct view *view, uint32_t slot)
+static inline __attribute__((always_inline)) uint32_t view_get(const struct view *view, uint32_t slot)
 {
     if (slot == epoch_slot(view->own) && view->own)
         return epoch_time(view->own);
@@ -61,7 +63,7 @@ static inline uint32_t view_get(const struct view *view, uint32_t slot)
     return time;
 }
 
-static inline bool view_knows(const struct view *view, rf_epoch epoch)
+static inline __attribute__((always_inline)) bool view_knows(const struct view *view, rf_epoch epoch)
 {
     return epoch_time(epoch) <= view_get(view, epoch_slot(epoch));
 }
@@ -73,7 +75,7 @@ static inline size_t times_size(uint32_t cap)
 
 static struct times *times_new(uint32_t len)
 {
-    uint32_t cap = 12;
+    uint32_t cap = TIMES_FIRST;
     while (cap < len)
         cap = 2 * cap + 4;
     struct times *times = take(times_size(cap));
@@ -121,7 +123,7 @@ static inline bool times_short(const struct times *times)
 }
 
 /* The array of a view := a short one of another. */
-static void times_copy(struct view *view, const struct times *from)
+static inline void times_copy(struct view *view, const struct times *from)
 {
     struct times *into = view->known;
     uint32_t len = from->len;
@@ -129,7 +131,10 @@ static void times_copy(struct view *view, const struct times *from)
         times_leave(into);
         view->known = into = times_new(len);
     }
-    memcpy(into->time, from->time, len * sizeof *into->time);
+    if (__builtin_expect(len <= TIMES_FIRST, 1)) /* what lies beyond its length is zero */
+        memcpy(into->time, from->time, TIMES_FIRST * sizeof *into->time);
+    else
+        memcpy(into->time, from->time, len * sizeof *into->time);
     if (into->len > len)
         memset(into->time + len, 0, (into->len - len) * sizeof *into->time);
     into->len = len;
