@@ -147,7 +147,7 @@ static inline bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
 }
 
 /* The same for all that a cell names. */
-static inline bool rf_step_ordered_cell(const struct rf_step *step, uint32_t name)
+static inline __attribute__((always_inline)) bool rf_step_ordered_cell(const struct rf_step *step, uint32_t name)
 {
     if (__builtin_expect(rf_cell_is_pair(name), 0))
         return rf_step_ordered(step, rf_cell_w(name)) && rf_step_ordered(step, rf_cell_r(name));
@@ -539,7 +539,7 @@ static inline bool rf_step_passes(const struct rf_step *step, uint32_t moment, b
 }
 
 /* The same for all that a cell names; AccuLock has no pairs. */
-static inline bool rf_step_passes_cell(const struct rf_step *step, uint32_t name)
+static inline __attribute__((always_inline)) bool rf_step_passes_cell(const struct rf_step *step, uint32_t name)
 {
     return __builtin_expect(rf_cell_is_pair(name), 0) ? rf_step_ordered_cell(step, name) : rf_step_passes(step, name, true);
 }

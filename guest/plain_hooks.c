@@ -43,7 +43,7 @@ HOOK(__tsan_volatile_read16, 16, RF_A_VOLATILE)
 HOOK(__tsan_volatile_write16, 16, RF_A_VOLATILE | RF_A_WRITE)
 HOOK(__tsan_read_write16, 16, RF_A_WRITE)
 
-/* gcc takes this hook for every access that may be unaligned, so most ranges are a word long. */
+/* gcc takes this hook for every access that may be unaligned, so most ranges are a word or two long. */
 static inline bool repeats(uintptr_t addr, unsigned mask, unsigned flags)
 {
     uint64_t word = __atomic_load_n((uint64_t *)((char *)rf_plane_words + (addr & rf_plane_mask)), __ATOMIC_RELAXED);
@@ -53,13 +53,18 @@ static inline bool repeats(uintptr_t addr, unsigned mask, unsigned flags)
 
 static inline void range(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
-    if (size - 1 >= RF_GRANULE) {
+    if (size - 1 >= 2 * RF_GRANULE) {
         rf_access(addr, size, flags, pc);
         return;
     }
-    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
-    if (!repeats(addr, mask & 0xff, flags) || (mask > 0xff && !repeats(addr + RF_GRANULE, mask >> RF_GRANULE, flags)))
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE; /* of up to three granules */
+    if (repeats(addr, mask & 0xff, flags) && (mask <= 0xff || repeats(addr + RF_GRANULE, mask >> RF_GRANULE & 0xff, flags)) &&
+        (mask <= 0xffff || repeats(addr + 2 * RF_GRANULE, mask >> 2 * RF_GRANULE, flags)))
+        return;
+    if (mask <= 0xffff)
         rf_slow_access(addr, pc, (unsigned)size, flags);
+    else
+        rf_access(addr, size, flags, pc);
 }
 
 RF_EXPORT void __tsan_read_range(void *addr, size_t size);
