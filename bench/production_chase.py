@@ -4,7 +4,7 @@ import os
 import random
 import subprocess
 
-from production_programs import (ALONE, B, PAIRS, REDFLAG, ROUNDS, THREADS, TOP, TRIALS, WORK, arguments, build, calls, least, machine, mean,
+from production_programs import (ALONE, B, CLANG, PAIRS, REDFLAG, ROUNDS, THREADS, TOP, TRIALS, WORK, arguments, build, builds, calls, least, machine, mean,
                                  run, svg)
 
 
@@ -41,32 +41,28 @@ TITLES = {"out": "taken out", "chase-0": "chase 0%", "chase-5": "chase 5%", "cha
 
 def figure2(program, lines):
     """kind -> (processor, wall), as ratios to the uninstrumented program."""
-    native = build(program, "native", "gcc -g", "g++ -g")
-    gcc = build(program, "gcc", "gcc -g -fsanitize=thread", "g++ -g -fsanitize=thread")
+    native, full = builds(program)
     names = os.path.join(WORK, program + ".sites")
     open(names, "w").write("\n".join(lines) + "\n")
-    compilers = {"REDFLAG_CC": "clang -g", "REDFLAG_CXX": "clang++ -g"}
-    clang = build(program, "clang-native", "clang -g", "clang++ -g")
-    candidates = build(program, "clang-sites", "%s cc --sites %s" % (REDFLAG, names), "%s c++ --sites %s" % (REDFLAG, names), compilers)
-    everything = [json.loads(line) for line in subprocess.run([REDFLAG, "sites", "--no-libraries", "--format", "jsonl", gcc],
+    candidates = build(program, "sites", "%s cc --sites %s" % (REDFLAG, names), "%s c++ --sites %s" % (REDFLAG, names), CLANG)
+    everything = [json.loads(line) for line in subprocess.run([REDFLAG, "sites", "--no-libraries", "--format", "jsonl", full],
                                                               capture_output=True, text=True, check=True).stdout.splitlines()]
     draw = random.Random(program)
-    known = [calls(gcc, line) for line in lines]
+    known = [calls(full, line) for line in lines]
     pairs = [(known[0], known[program in ALONE])] + [([draw.choice(everything)], [draw.choice(everything)]) for _ in range(PAIRS)]
     ratios = {kind: ([], []) for kind in KINDS + ["sites"]}
     more = arguments(program)
     for number, (first, second) in enumerate(pairs):
         text = pair_text(first, second)
         variants = {"native": ([native] + more, {})}
-        variants.update({kind: ([gcc] + more, quiet(setting(kind, text))) for kind in KINDS})
+        variants.update({kind: ([full] + more, quiet(setting(kind, text))) for kind in KINDS})
         if number == 0:
             there = [calls(candidates, lines[0]), calls(candidates, lines[program in ALONE])]
-            variants["clang"] = ([clang] + more, {})
             variants["sites"] = ([candidates] + more, quiet(setting("chase-5", pair_text(*there))))
         best = least(variants)
         for kind in ratios:
             if kind in best:
-                base = best["clang" if kind == "sites" else "native"]
+                base = best["native"]
                 for i in (0, 1):
                     ratios[kind][i].append(best[kind][i] / base[i])
     return {kind: (mean(a), mean(b)) for kind, (a, b) in ratios.items()}
@@ -74,8 +70,8 @@ def figure2(program, lines):
 
 def table2(program, lines):
     """Of the known races: how many trials of each detector reported it. The pair is taken in both orders, in turns."""
-    gcc = os.path.join(WORK, "gcc", program)
-    known = [calls(gcc, line) for line in lines]
+    full = builds(program)[1]
+    known = [calls(full, line) for line in lines]
     found = []
     for first, second in ([] if program in ALONE else [(known[0], known[0])]) + [(known[0], known[1])]:
         counts = {}
@@ -83,7 +79,7 @@ def table2(program, lines):
             hits = 0
             for trial in range(TRIALS):
                 text = pair_text(first, second) if trial % 2 == 0 else pair_text(second, first)
-                status, _, _ = run([gcc] + arguments(program), setting(kind, text))
+                status, _, _ = run([full] + arguments(program, 2, "small"), setting(kind, text))
                 hits += status == 66
             counts[kind] = hits
         found.append(counts)
@@ -91,15 +87,15 @@ def table2(program, lines):
 
 
 def figure3(lines):
-    native, gcc = os.path.join(WORK, "native", "pigz"), os.path.join(WORK, "gcc", "pigz")
-    there = calls(gcc, lines[0])
+    native, full = builds("pigz")
+    there = calls(full, lines[0])
     text = pair_text(there, there)
     rows = []
     for threads in THREADS:
         more = arguments("pigz", threads)
-        best = least({"native": ([native] + more, {}), "out": ([gcc] + more, quiet(setting("out", text))),
-                      "chase-5": ([gcc] + more, quiet(setting("chase-5", text))),
-                      "litehb": ([gcc] + more, quiet(setting("litehb", text)))})
+        best = least({"native": ([native] + more, {}), "out": ([full] + more, quiet(setting("out", text))),
+                      "chase-5": ([full] + more, quiet(setting("chase-5", text))),
+                      "litehb": ([full] + more, quiet(setting("litehb", text)))})
         rows.append((threads, best))
     return rows
 
@@ -109,9 +105,9 @@ def figure3(lines):
 def page(costs, races, scaling):
     kinds = KINDS + ["sites"]
     text = ["## Chasing one race", "",
-            "Programs with known races, put into them by `bench/production.py`; pairs of sites of each: %d; least of %d runs. `sites` is built"
-            % (1 + PAIRS, ROUNDS), "with `redflag cc --sites` (clang) and compared with clang's own code, all others with gcc's. The machine"
-            " was %s." % machine(), "",
+            "Programs with known races, put into them by `bench/production.py`; pairs of sites of each: %d; least of %d runs. All of"
+            % (1 + PAIRS, ROUNDS), "it is compiled by clang, `sites` with `redflag cc --sites`, all others with all hooks. The machine was %s."
+            % machine(), "",
             "### Cost (Figure 2)", "", "Processor time, and in parentheses the time on the wall, as multiples of the uninstrumented program.", "",
             "| program | " + " | ".join(TITLES[k] for k in kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
     for program, cost in costs.items():

@@ -20,11 +20,12 @@ REDFLAG = os.path.join(B, "redflag")
 WORK = os.path.join(B, "production")
 SOURCES = os.environ.get("SOURCES", os.path.join(B, "bench", "src"))
 PROGRAMS = os.environ.get("PROGRAMS", "pigz pbzip2 queue hash tree").split()
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
-PAIRS = int(os.environ.get("PAIRS", "1"))
+ROUNDS = int(os.environ.get("ROUNDS", "4"))
+PAIRS = int(os.environ.get("PAIRS", "0"))
 TRIALS = int(os.environ.get("TRIALS", "10"))
-THREADS = [int(n) for n in os.environ.get("THREADS", "1 2 4 8 16 32 64").split()]
+THREADS = [int(n) for n in os.environ.get("THREADS", "1 4 16 64").split()]
 TEXT = int(os.environ.get("TEXT", "80000"))
+CLANG = {"REDFLAG_CC": "clang -g", "REDFLAG_CXX": "clang++ -g"} # what `redflag cc` calls
 KERNELS = ["queue", "hash", "tree"]
 PACKAGES = {"pigz": ["pigz", "zlib"], "pbzip2": ["pbzip2", "bzip2"], "xz": ["xz-utils"]}
 
@@ -81,6 +82,12 @@ def build(program, variant, cc, cxx, environment=None):
     if not os.path.exists(target):
         sys.exit("bench: %s cannot be built" % program)
     return target
+
+
+def builds(program):
+    """The uninstrumented program, and the one with all hooks; its bitcode lies beside the sources and objects."""
+    return (build(program, "native", "clang -g", "clang++ -g"),
+            build(program, "full", REDFLAG + " cc --bitcode", REDFLAG + " c++ --bitcode -std=gnu++98", CLANG))
 
 
 def prepare():

@@ -54,7 +54,12 @@ static void set_states(uintptr_t addr, size_t size, uint16_t state)
     while (masked < end) {
         uint16_t *place = make_place(masked);
         uintptr_t stop = (masked | ((1u << RF_ESCAPE_LEAF) - 1)) + 1;
-        for (; masked < end && masked < stop; masked += 16)
+        stop = stop < end ? stop : end;
+        for (; masked < stop && ((uintptr_t)place & 7 || stop - masked < 64); masked += 16)
+            __atomic_store_n(place++, state, __ATOMIC_RELAXED);
+        for (; stop - masked >= 64; masked += 64, place += 4) /* four at once, each of which others see whole */
+            __atomic_store_n((uint64_t *)(void *)place, state * UINT64_C(0x0001000100010001), __ATOMIC_RELAXED);
+        for (; masked < stop; masked += 16)
             __atomic_store_n(place++, state, __ATOMIC_RELAXED);
     }
 }
@@ -123,7 +128,8 @@ static void mark_all_in(uintptr_t from, uintptr_t to)
 {
     for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8) {
         uintptr_t value = __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
-        mark(value);
+        if (value - 4096 < RF_USER_END - 4096 && !rf_is_escaped(value)) /* most are no addresses at all */
+            mark(value);
     }
 }
 

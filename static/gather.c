@@ -262,6 +262,27 @@ static bool may_point(LLVMTypeRef type)
 
 /* ---- sites and accesses ---- */
 
+/* Takes "./" and "x/../" out of a path: they say nothing, and others leave them out. */
+static void shorten(char *path)
+{
+    char *to = path;
+    for (const char *from = path; *from;) {
+        size_t length = strcspn(from, "/"), whole = length + (from[length] == '/');
+        char *last = to > path ? to - 1 : path; /* where the part before this one begins */
+        while (last > path && last[-1] != '/')
+            last--;
+        bool up = length == 2 && strncmp(from, "..", 2) == 0;
+        if (up && to - last > 1 && strncmp(last, "../", 3) != 0) {
+            to = last;
+        } else if (length != 1 || from[0] != '.') {
+            memmove(to, from, whole);
+            to += whole;
+        }
+        from += whole;
+    }
+    *to = 0;
+}
+
 static uint32_t site_of(struct rf_program_ir *program, LLVMValueRef instruction)
 {
     unsigned line = LLVMGetDebugLocLine(instruction), length = 0, directory_length = 0;
@@ -269,8 +290,6 @@ static uint32_t site_of(struct rf_program_ir *program, LLVMValueRef instruction)
     const char *directory = LLVMGetDebugLocDirectory(instruction, &directory_length);
     if (!line || !name || !length)
         return UINT32_MAX;
-    for (; length > 2 && name[0] == '.' && name[1] == '/'; length -= 2) /* it says nothing, and others leave it out */
-        name += 2;
     char *file = rf_zeroed(length + directory_length + 2, 1);
     if (name[0] != '/' && directory_length) {
         memcpy(file, directory, directory_length);
@@ -279,6 +298,7 @@ static uint32_t site_of(struct rf_program_ir *program, LLVMValueRef instruction)
     } else {
         memcpy(file, name, length);
     }
+    shorten(file);
     /* Neighbours share a line most of the time. */
     for (size_t i = program->site_count, looked = 0; i-- > 0 && looked < 64; looked++)
         if (program->sites[i].line == line && strcmp(program->sites[i].file, file) == 0) {
