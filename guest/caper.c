@@ -200,23 +200,19 @@ static bool is_quick(struct rf_self *self, uintptr_t addr, size_t size, bool wri
     return true;
 }
 
-/* Is the access to a private block of the thread's own, and that is all there is to know? What it has stored before need not be looked at
- * first: if that published the block, whoever has learnt of it in order did so through a release, which comes after this access. A
- * store to private memory publishes nothing. */
+/* Is the access to a private block of the thread's own, or to its stack, and that is all there is to know? Not while it has stored
+ * something that was not looked at: that may have published the block. A store to private memory publishes nothing. */
 static inline bool is_private(const struct rf_self *self, uintptr_t addr, size_t size)
 {
-    if (!self || !rf_escape_leaves || addr % 16 + size > 16)
+    if (!self || !rf_escape_leaves || self->stored_size || addr % 16 + size > 16)
         return false;
     uint32_t state = rf_escape_state(addr);
-    return state == self->thread.slot + 1 && state < RF_ESCAPED;
+    return (state == self->thread.slot + 1 && state < RF_ESCAPED) || addr - self->own_stack < self->own_size;
 }
 
-/* What the hooks jump to. */
-static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
+static __attribute__((noinline)) void hook_slowly(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(is_private(self, addr, what >> 56), 1))
-        return;
     bool write = (what >> 48 & 0xff) == RF_WRITE + 1, done = false;
     size_t size = what >> 56;
     if (__builtin_expect(self && !self->inside && !self->in_txn && rf_escape_leaves, 1)) {
@@ -226,6 +222,13 @@ static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
     }
     if (!done)
         rf_access(addr, size, write ? RF_A_WRITE : 0, pc);
+}
+
+/* What the hooks jump to: a leaf, most of the time. */
+static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
+{
+    if (__builtin_expect(!is_private(rf_hot.self, addr, what >> 56), 0))
+        hook_slowly(addr, pc, what);
 }
 
 static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)

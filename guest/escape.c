@@ -147,7 +147,15 @@ static bool on_own_stack(struct rf_self *self, uintptr_t addr)
 {
     uintptr_t low;
     size_t size;
-    return rf_thread_stack(self, &low, &size) && addr - low < size;
+    if (self->own_size) /* what rf_thread_stack() said */
+        return addr - self->own_stack < self->own_size;
+    if (!rf_thread_stack(self, &low, &size))
+        return false;
+    if (!self->stack_escaped && self == rf_hot.self) {
+        self->own_stack = low;
+        self->own_size = size;
+    }
+    return addr - low < size;
 }
 
 bool rf_escape_own_stack(struct rf_self *self, uintptr_t addr)
@@ -163,6 +171,7 @@ static void stack_escapes(struct rf_self *self)
     if (self->stack_escaped || !rf_thread_stack(self, &low, &size))
         return;
     self->stack_escaped = true;
+    self->own_size = 0;
     rf_origin_escapes(RF_ORIGIN_STACK);
     if (here >= low && here < low + size)
         mark_all_in(here, low + size);

@@ -77,10 +77,25 @@ static const char *name_of(uint32_t hook)
     return at + sizeof hook;
 }
 
+/* Caper's hooks take any address, so that what says more of an access than its size and kind is the same to them. */
+static uint32_t hook_alike(const char *name)
+{
+    char plain[32];
+    const char *rest = name;
+    if (!rf_hook_word(&rest, "__tsan_"))
+        return RF_NO_HOOK;
+    rf_hook_word(&rest, "unaligned_");
+    rf_hook_word(&rest, "volatile_");
+    rf_format(plain, sizeof plain, "__tsan_%s", rest);
+    return hook_named(plain);
+}
+
 static uint32_t wanted(void *unused, const char *name, const uintptr_t *slot)
 {
     (void)unused;
     uint32_t hook = hook_named(name);
+    if (hook == RF_NO_HOOK && rf_caper_on)
+        hook = hook_alike(name);
     return hook != RF_NO_HOOK && rf_module_leads_here(&scan.image, *slot, name) ? hook : RF_NO_HOOK;
 }
 
@@ -214,7 +229,8 @@ static void change_call(void *unused, const struct rf_hook_call *call)
 {
     (void)unused;
     uint8_t form[6];
-    if (rf_pair_offsets_have(&change.unchecked, &scan.image, call) || (rf_caper_on && !rf_caper_needs(call, name_of(call->hook)))) {
+    if (rf_pair_offsets_have(&change.unchecked, &scan.image, call) ||
+        (rf_caper_on && !rf_caper_needs(call, name_of(call->hook)))) {
         rf_patch_nothing(call->length, call->jump, form);
         rf_patch_add(call->at, form, call->length);
         change.removed++;

@@ -71,6 +71,8 @@ struct rf_self {
     uintptr_t stored_at;  /* guest/escape.h, 3: where the thread is storing, or has last stored, */
     size_t stored_size;   /* ... and how much; 0: that was looked at */
     bool stack_escaped;   /* guest/escape.h, 4. Written by the thread */
+    uintptr_t own_stack;  /* its stack while nobody else knows an address there: where it begins, */
+    size_t own_size;      /* ... and how large it is; 0: not looked for yet, or not its own. Written by the thread */
     uint64_t transitions[RF_TRANSITION_KINDS]; /* guest/policy.h */
 
     struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */
