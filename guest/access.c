@@ -309,11 +309,19 @@ static bool step_atomic_access(struct rf_step *step, uintptr_t addr, size_t size
         return step_all(step, addr, size, pc, race);
     unsigned mask = ((1u << size) - 1) << offset;
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    if (rf_hot.span && rf_word_repeats(place, word, mask, step->flags))
+    bool same = rf_word_is_atomic(word) && rf_atomic_mask(word) == mask && rf_policy == RF_POLICY_CAS;
+    if (rf_hot.span && (same ? rf_word_atomic_repeats(word, mask, step->flags & RF_A_WRITE)
+                             : rf_word_repeats(place, word, mask, step->flags)))
         return false;
     step->now = rf_moment_at_hand(step->self, rf_access_key(pc, step->flags, size));
     if (!step->now && !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
         return false;
+    uint64_t next;
+    if (__builtin_expect(same && rf_word_atomic_again(step, word, &next), 1) &&
+        __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        touch(place);
+        return false;
+    }
     bool races = step_granule(place, word, mask, step);
     touch(place);
     if (__builtin_expect(races, 0))

@@ -35,6 +35,7 @@
  */
 #include "guest/atomics.h"
 
+#include "guest/accu.h"
 #include "guest/annotations.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
@@ -43,6 +44,7 @@
 #include "guest/options.h"
 #include "guest/policy.h"
 #include "guest/report.h"
+#include "guest/seen.h"
 #include "guest/sweep.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
@@ -320,6 +322,75 @@ void rf_atomic_updated(struct rf_atomic *op)
         publish_fenced(op);
     }
     rf_atomic_close(op);
+}
+
+/* ---- the quick way ----
+ *
+ * rf_atomic_updated() for what nearly all updates are: the clocks fit the object, and what is the own part of whom does not change. The
+ * thread knows all of L when it publishes, so L := C.
+ */
+struct rf_object *rf_atomic_quick_open(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    if (self->ignore_sync | self->ignore_reads | self->ignore_writes | self->busy || addr % RF_GRANULE + size > RF_GRANULE ||
+        __builtin_expect(rf_tap || rf_refuses || rf_detour || rf_accu || rf_policy_no_hot, 0))
+        return NULL;
+    struct rf_object *object = rf_object_lock(self, addr, RF_O_ATOMIC, false);
+    if (object)
+        rf_atomic_fetch(&(struct rf_atomic){ .addr = addr, .object = object });
+    return object;
+}
+
+/* Capacities are powers of two, from 8 on, and beyond the length all is 0. */
+static inline void join_few(uint32_t *into, const uint32_t *from)
+{
+    for (unsigned i = 0; i < RF_OBJECT_FEW; i++)
+        into[i] = into[i] < from[i] ? from[i] : into[i];
+}
+
+static bool is_quick(const struct rf_self *self, const struct rf_object *object)
+{
+    const struct rf_clock *released = &object->sync.released, *clock = &self->thread.clock;
+    bool mine = object->last_store == self->number + 1, apart = object->extra == OWN_PART_APART;
+    return object->kind == RF_O_ATOMIC && released->times == object->few && released->len && clock->len <= RF_OBJECT_FEW &&
+           clock->cap >= RF_OBJECT_FEW &&
+           (apart ? !mine || object->sync.readers.cap >= RF_OBJECT_FEW : mine);
+}
+
+void rf_atomic_quick_updated(struct rf_self *self, struct rf_object *object, uintptr_t addr, size_t size, uintptr_t pc)
+{
+    struct rf_atomic op = { .self = self, .object = object, .addr = addr, .pc = pc, .size = size, .acquires = true,
+                            .releases = true, .publishes = true, .within = true };
+    struct rf_sync *sync = &object->sync;
+    struct rf_clock *clock = &self->thread.clock;
+    if (__builtin_expect(!is_quick(self, object), 0)) {
+        rf_atomic_updated(&op);
+        rf_atomic_settle(&op);
+        return;
+    }
+    if (sync->last != knower(&op)) {
+        join_few(clock->times, object->few);
+        clock->len = clock->len < sync->released.len ? sync->released.len : clock->len;
+        rf_seen_forget();
+    }
+    check_within(&op, RF_A_ATOMIC | RF_A_WRITE);
+    sync->last = knower(&op);
+    if (__builtin_expect(clock->len > RF_OBJECT_FEW, 0)) { /* the thread has got another slot just now */
+        keep_own_part(&op, clock);
+        rf_object_release(self, object);
+    } else {
+        for (unsigned i = 0; i < RF_OBJECT_FEW; i++)
+            object->few[i] = clock->times[i];
+        sync->released.len = clock->len;
+        if (object->extra == OWN_PART_APART && object->last_store == self->number + 1) {
+            join_few(sync->readers.times, clock->times);
+            sync->readers.len = sync->readers.len < clock->len ? clock->len : sync->readers.len;
+        }
+        rf_epoch_begin(self);
+    }
+    rf_object_unlock(self, object);
+    const struct fences *fences = self->atomics;
+    if (__builtin_expect(self->wants_sweep || fences->within_races, 0))
+        rf_atomic_settle(&op);
 }
 
 static bool is_ignored(const struct rf_self *self, bool writes)

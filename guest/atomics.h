@@ -59,6 +59,17 @@ void rf_atomic_written(struct rf_atomic *op);
 void rf_atomic_updated(struct rf_atomic *op);
 void rf_atomic_close(struct rf_atomic *op); /* nothing was done */
 
+/* The quick way of an update that acquires and releases, on a location that others have published through. NULL: nothing was done, go the
+ * other way. Otherwise the object is locked, the operation follows, and then what it means. */
+struct rf_object *rf_atomic_quick_open(struct rf_self *self, uintptr_t addr, size_t size);
+void rf_atomic_quick_updated(struct rf_self *self, struct rf_object *object, uintptr_t addr, size_t size, uintptr_t pc);
+
+static inline struct rf_object *rf_atomic_quickly(struct rf_self *self, const volatile void *addr, size_t size, int order)
+{
+    bool both = (order & 7) > 3; /* acq_rel, seq_cst */
+    return both && self && !rf_object_is_nowhere((uintptr_t)addr) ? rf_atomic_quick_open(self, (uintptr_t)addr, size) : NULL;
+}
+
 /* The check of the operation as an access: before it if it publishes, within it if it also receives, after it otherwise
  * (guest/atomics.c, 5). */
 void rf_atomic_check(struct rf_atomic *op, bool writes);

@@ -119,7 +119,13 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order)                                           \
     {                                                                                                                       \
         struct rf_self *self = rf_atomic_self();                                                                            \
+        struct rf_object *object = rf_atomic_quickly(self, addr, sizeof *addr, order);                                      \
         type old = FIRST(bits, addr, order);                                                                                \
+        if (__builtin_expect(object != NULL, 1)) {                                                                          \
+            WRITE(bits, addr, old, (type)(result));                                                                         \
+            rf_atomic_quick_updated(self, object, (uintptr_t)addr, sizeof *addr, PC);                                       \
+            return old;                                                                                                     \
+        }                                                                                                                   \
         if (!self) {                                                                                                        \
             WRITE(bits, addr, old, (type)(result));                                                                         \
             return old;                                                                                                     \

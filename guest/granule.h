@@ -479,6 +479,28 @@ bool rf_word_accu(struct rf_step *step, uint64_t word, uint64_t *next);
 /* The same for an atomic access, if all is ordered that it conflicts with (invariant 4). */
 bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
+/* The same for a word that has atomic accesses to just these bytes: where atomics are used, nearly all. */
+static inline bool rf_word_atomic_again(const struct rf_step *step, uint64_t word, uint64_t *next)
+{
+    unsigned m = RF_WORD_M(word), code = m & 15;
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), other = y, plain = 0;
+    bool writes = step->flags & RF_A_WRITE;
+    if (rf_step_replaces(step, y, 1) && (writes || !(rf_note_flags(rf_moment_note(y)) & RF_A_WRITE)))
+        other = 0;
+    if (m >= RF_ATOMIC_ONE) {
+        plain = x;
+        if (plain && (other || !rf_step_ordered(step, plain)))
+            return false;
+    } else if (!rf_step_replaces(step, x, 1) || !(writes || !(rf_note_flags(rf_moment_note(x)) & RF_A_WRITE))) {
+        if (other)
+            return false;
+        other = x;
+    }
+    *next = (other ? RF_WORD(RF_ATOMIC_TWO | code, step->now, other) : RF_WORD(RF_ATOMIC_ONE | code, step->now, plain)) |
+            RF_ODD_BIT | RF_WRITES_BIT;
+    return true;
+}
+
 /* The same for what concerns records, with the stripe's lock: it is changed or taken, and *next is the word to be. */
 bool rf_locked_quick(const uint64_t *place, const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 

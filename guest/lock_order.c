@@ -241,7 +241,7 @@ void rf_lock_order_wanted(struct rf_self *self, const struct rf_held_now *held, 
         struct place_case wanted = { .thread = self->number, .set = self->locks, .held_note = held[i].note, .wanted_note = note,
                                      .from_read = held[i].read, .to_read = read };
         struct place_case *c = add_case(edge, &wanted);
-        if (!c)
+        if (!c || !nodes[held[i].number].in) /* nothing leads to it: no circle, and those that it leads to may be thousands */
             continue;
         if (!marked)
             mark_reachable(number);

@@ -12,7 +12,7 @@
 #include "guest/threads.h"
 
 #define LOST_AT_ONCE RF_MOMENT_BLOCKS /* accesses that go unrecorded until the next sweep */
-#define SWEEP_AT (RF_MOMENT_BLOCKS < 4096 ? RF_MOMENT_BLOCKS / 2 : 1024) /* blocks in use, at first */
+#define SWEEP_AT (RF_MOMENT_BLOCKS < 4096 ? RF_MOMENT_BLOCKS / 2 : 512) /* blocks in use, at first */
 
 struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
 
