@@ -96,6 +96,26 @@ func mutex(scale int) {
 	}
 }
 
+// Hardly anything but locking: as many locks, each with a counter.
+func locks(scale int) {
+	var parts [32]struct {
+		lock  sync.Mutex
+		count int
+	}
+	for ; scale > 0; scale-- {
+		parallel(func(worker int) {
+			x := uint32(worker + 1)
+			for i := 0; i < 20000; i++ {
+				x = x*1664525 + 1013904223
+				part := &parts[x>>27]
+				part.lock.Lock()
+				part.count++
+				part.lock.Unlock()
+			}
+		})
+	}
+}
+
 // One lock that all want at once: most of it is the kernel putting threads to sleep.
 func contended(scale int) {
 	var lock sync.Mutex
@@ -173,7 +193,8 @@ func serve(scale int) {
 }
 
 var kernels = map[string]func(int){
-	"matmul": matmul, "sort": sorting, "mutex": mutex, "contended": contended, "atomics": atomics, "spawn": spawn, "http": serve,
+	"matmul": matmul, "sort": sorting, "mutex": mutex, "atomics": atomics, "spawn": spawn, "http": serve,
+	"locks": locks, "contended": contended,
 }
 
 func processor() int64 {
@@ -184,7 +205,7 @@ func processor() int64 {
 
 func main() {
 	if len(os.Args) != 3 || kernels[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: main matmul|sort|mutex|contended|atomics|spawn|http SCALE")
+		fmt.Fprintln(os.Stderr, "usage: main matmul|sort|mutex|atomics|spawn|http|locks|contended SCALE")
 		os.Exit(2)
 	}
 	scale, _ := strconv.Atoi(os.Args[2])
