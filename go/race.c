@@ -324,9 +324,15 @@ static void clear_range(uintptr_t addr, uintptr_t size)
                 clear_granule(cell_of(addr), addr, addr + RF_GRANULE, 0xff);
             continue;
         }
-        uintptr_t base = addr & ~(uintptr_t)7, next = base + RF_GRANULE < end ? base + RF_GRANULE : end;
-        clear_granule(cell_of(addr), addr, next, (0xffu << (addr - base)) & (0xffu >> (base + RF_GRANULE - next)));
-        addr = next;
+        uintptr_t stop = (addr | (PATCH - 1)) + 1;
+        stop = stop < end ? stop : end;
+        if (!__atomic_load_n(touched_of(cell_of(addr)), __ATOMIC_RELAXED))
+            addr = stop;
+        while (addr < stop) {
+            uintptr_t base = addr & ~(uintptr_t)7, next = base + RF_GRANULE < stop ? base + RF_GRANULE : stop;
+            clear_granule(cell_of(addr), addr, next, (0xffu << (addr - base)) & (0xffu >> (base + RF_GRANULE - next)));
+            addr = next;
+        }
     }
 }
 
