@@ -237,28 +237,14 @@ static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, 
     rf_escape_flush(self);
 }
 
-static void hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
-{
-    (void)self, (void)op, (void)addr, (void)size, (void)pc;
-}
-
-static void hear_end(struct rf_self *self)
-{
-    (void)self;
-}
-
-static void nothing(void)
-{
-}
-
 static const struct rf_tap listening = { .alone = true,
                                          .access = hear_access,
                                          .sync = hear_sync,
-                                         .memory = hear_memory,
-                                         .end = hear_end,
-                                         .modules = nothing,
+                                         .memory = rf_tap_no_memory,
+                                         .end = rf_tap_no_end,
+                                         .modules = rf_tap_nothing,
                                          .hook = hook,
-                                         .fork_child = nothing };
+                                         .fork_child = rf_tap_nothing };
 
 /* ---- modules ---- */
 

@@ -550,44 +550,57 @@ bool rf_locks_exclude(uint32_t a, uint32_t b)
 
 bool rf_locks_have_modes;
 
+/* What the thread asked lately; it may have no place to remember. */
+static bool recalled(const struct locking *locking, uint32_t a, uint32_t b, rf_lockset *result)
+{
+    uint32_t at = (a * 31 + b) % CACHE;
+    if (!locking || locking->common[at].a != a || locking->common[at].b != b)
+        return false;
+    *result = locking->common[at].result;
+    return true;
+}
+
+static void remember(struct locking *locking, uint32_t a, uint32_t b, rf_lockset result)
+{
+    uint32_t at = (a * 31 + b) % CACHE;
+    if (!locking)
+        return;
+    locking->common[at].a = a;
+    locking->common[at].b = b;
+    locking->common[at].result = result;
+}
+
 rf_lockset rf_locks_common(struct rf_self *self, rf_lockset a, rf_lockset b)
 {
     struct locking *locking = self->locking;
     if (a == b || !a || !b)
         return a == b ? a : RF_NO_LOCKS;
-    uint32_t at = (a * 31 + b) % CACHE;
-    if (locking && locking->common[at].a == a && locking->common[at].b == b)
-        return locking->common[at].result;
+    rf_lockset result;
+    if (recalled(locking, a, b, &result))
+        return result;
     sets_enter();
-    rf_lockset result = rf_lockset_intersect(&sets, a, b);
+    result = rf_lockset_intersect(&sets, a, b);
     rf_spin_unlock(&sets_lock);
-    if (locking) {
-        locking->common[at].a = a;
-        locking->common[at].b = b;
-        locking->common[at].result = result;
-    }
+    remember(locking, a, b, result);
     return result;
 }
 
 rf_lockset rf_locks_protecting(struct rf_self *self, uint32_t set, bool writes, bool transaction)
 {
     struct locking *locking = self->locking;
-    uint32_t how = UINT32_MAX - writes - 2 * transaction, at = (set * 31 + how) % CACHE; /* no set is as large */
-    if (locking && locking->common[at].a == set && locking->common[at].b == how)
-        return locking->common[at].result;
+    uint32_t how = UINT32_MAX - writes - 2 * transaction; /* no set is as large */
+    rf_lockset result;
+    if (recalled(locking, set, how, &result))
+        return result;
     sets_enter();
-    rf_lockset result = transaction ? rf_lockset_add(&sets, RF_NO_LOCKS, member_of(RF_TRANSACTION_LOCK, false)) : RF_NO_LOCKS;
+    result = transaction ? rf_lockset_add(&sets, RF_NO_LOCKS, member_of(RF_TRANSACTION_LOCK, false)) : RF_NO_LOCKS;
     for (uint32_t i = 0; i < sets.sets[set].count; i++) {
         uint32_t member = sets.sets[set].locks[i];
         if (!(member & 1) || !writes)
             result = rf_lockset_add(&sets, result, member & ~1u);
     }
     rf_spin_unlock(&sets_lock);
-    if (locking) {
-        locking->common[at].a = set;
-        locking->common[at].b = how;
-        locking->common[at].result = result;
-    }
+    remember(locking, set, how, result);
     return result;
 }
 

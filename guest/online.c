@@ -523,10 +523,6 @@ static void hear_copy(struct rf_self *self, uintptr_t from, uintptr_t to, size_t
     hear_unseen();
 }
 
-static void hear_modules(void)
-{
-}
-
 /* ---- fork ---- */
 
 /* The child's thread knows what the others, who are not there any more, have done. */
@@ -552,7 +548,7 @@ static struct rf_tap listening = { .alone = true,
                                    .unseen = hear_unseen,
                                    .commit = hear_commit,
                                    .end = end,
-                                   .modules = hear_modules,
+                                   .modules = rf_tap_nothing,
                                    .fork_child = hear_fork_child,
                                    .hook = hook,
                                    .forget = hear_forget };
@@ -592,28 +588,13 @@ static void begin_pair(char **environment)
 }
 
 /* `none`: nobody listens, and hooks return at once. */
-static void no_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
-{
-    (void)self, (void)addr, (void)size, (void)flags, (void)pc;
-}
-
-static void no_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
-{
-    (void)self, (void)who, (void)op, (void)key, (void)pc;
-}
-
-static void no_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
-{
-    (void)self, (void)op, (void)addr, (void)size, (void)pc;
-}
-
 static const struct rf_tap deaf = { .alone = true,
-                                    .access = no_access,
-                                    .sync = no_sync,
-                                    .memory = no_memory,
-                                    .end = end,
-                                    .modules = hear_modules,
-                                    .fork_child = hear_modules,
+                                    .access = rf_tap_no_access,
+                                    .sync = rf_tap_no_sync,
+                                    .memory = rf_tap_no_memory,
+                                    .end = rf_tap_no_end,
+                                    .modules = rf_tap_nothing,
+                                    .fork_child = rf_tap_nothing,
                                     .hooks = RF_HOOKS_RETURN };
 
 static void read_settings(void)

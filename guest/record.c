@@ -42,38 +42,14 @@ static uint32_t maps_lock;
 
 /* ---- when nobody listens any more ---- */
 
-static void no_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
-{
-    (void)self, (void)addr, (void)size, (void)flags, (void)pc;
-}
-
-static void no_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
-{
-    (void)self, (void)who, (void)op, (void)key, (void)pc;
-}
-
-static void no_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
-{
-    (void)self, (void)op, (void)addr, (void)size, (void)pc;
-}
-
-static void no_end(struct rf_self *self)
-{
-    (void)self;
-}
-
-static void nothing(void)
-{
-}
-
 static const struct rf_tap deaf = { .alone = true,
                                     .hears_system = true,
-                                    .access = no_access,
-                                    .sync = no_sync,
-                                    .memory = no_memory,
-                                    .end = no_end,
-                                    .modules = nothing,
-                                    .fork_child = nothing };
+                                    .access = rf_tap_no_access,
+                                    .sync = rf_tap_no_sync,
+                                    .memory = rf_tap_no_memory,
+                                    .end = rf_tap_no_end,
+                                    .modules = rf_tap_nothing,
+                                    .fork_child = rf_tap_nothing };
 
 /* ---- blocks ---- */
 

@@ -12,6 +12,30 @@
 const struct rf_tap *rf_tap;
 static uint64_t keys = KEYS;
 
+void rf_tap_no_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+{
+    (void)self, (void)addr, (void)size, (void)flags, (void)pc;
+}
+
+void rf_tap_no_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)
+{
+    (void)self, (void)who, (void)op, (void)key, (void)pc;
+}
+
+void rf_tap_no_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc)
+{
+    (void)self, (void)op, (void)addr, (void)size, (void)pc;
+}
+
+void rf_tap_no_end(struct rf_self *self)
+{
+    (void)self;
+}
+
+void rf_tap_nothing(void)
+{
+}
+
 bool rf_tap_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     bool mine = rf_busy_enter(self);

@@ -59,6 +59,13 @@ struct rf_tap {
 
 extern const struct rf_tap *rf_tap RF_OURS;
 
+/* For a listener that does not care. */
+void rf_tap_no_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+void rf_tap_no_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc);
+void rf_tap_no_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t size, uintptr_t pc);
+void rf_tap_no_end(struct rf_self *self);
+void rf_tap_nothing(void);
+
 /* Invariant 6. */
 static inline bool rf_system_is_ignored(const struct rf_self *self)
 {
