@@ -191,7 +191,7 @@ $(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAG
 ##   fuzz           each fuzz target for FUZZ_SECONDS (60)
 ##   soak           random programs with known races for SOAK_SECONDS (600)
 ##   bench          the runtime beside gcc's and clang's on real programs: fetches their Debian sources into $(B)/bench, takes long
-##   bench-production  what chasing one race and Caper cost and find: writes doc/benchmarks-production.md; 12 minutes
+##   bench-production  what chasing one race and Caper cost and find: writes doc/benchmarks-production.md; 8 minutes
 ##   bench-sync     what the policies of --sync cost, with and without --escape
 ##   bench-offline  how fast recorded traces are analysed
 ##   lint           clang-tidy over all sources but the tests

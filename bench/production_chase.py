@@ -79,7 +79,7 @@ def table2(program, lines):
             hits = 0
             for trial in range(TRIALS):
                 text = pair_text(first, second) if trial % 2 == 0 else pair_text(second, first)
-                status, _, _ = run([full] + arguments(program, 2, "small"), setting(kind, text))
+                status, _, _ = run([full] + arguments(program), setting(kind, text))
                 hits += status == 66
             counts[kind] = hits
         found.append(counts)
