@@ -591,6 +591,11 @@ static inline uint32_t how_of(uintptr_t addr, unsigned size, unsigned flags)
     return (unsigned)(addr % RF_GRANULE) << 16 | flags << 8 | size;
 }
 
+static inline struct rf_last_step *last_step_of(struct rf_self *self, uintptr_t pc)
+{
+    return &self->last_steps[((uint32_t)pc * UINT32_C(0x9e3779b9)) >> 29];
+}
+
 /* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
 static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                           unsigned flags)
@@ -612,8 +617,8 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
     if (RF_WORD_Y(next) != step.now)
         rf_seen_put(addr, mask, flags);
     else if (__builtin_expect(!rf_accu, 1))
-        self->last_step =
-            (struct rf_last_step){ word, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks, how_of(addr, size, flags) };
+        *last_step_of(self, pc) = (struct rf_last_step){ word, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks,
+                                                         how_of(addr, size, flags), (uint32_t)rf_hot.first };
     return true;
 }
 
@@ -637,21 +642,28 @@ static void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned fla
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self, 0) || self->last_step.pc != pc ||
+    const struct rf_last_step *last = self ? last_step_of(self, pc) : NULL;
+    if (__builtin_expect(!self, 0) || last->pc != pc ||
         (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
-        __builtin_expect(rf_world_fences || rf_tap, 0)) {
+        __builtin_expect(rf_world_fences || rf_tap || rf_detour, 0)) {
         any_access(addr, pc, size, flags);
         return;
     }
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint64_t *place = rf_word(addr), word = self->last_step.old;
-    bool done = !__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED) && !rf_detour && __atomic_load_n(place, __ATOMIC_RELAXED) == word &&
-                self->last_step.pc == pc && self->last_step.how == how_of(addr, size, flags) &&
-                self->last_step.top == rf_hot.top && self->last_step.node == rf_hot.top[-1].node &&
-                self->last_step.locks == self->locks &&
-                __atomic_compare_exchange_n(place, &word, self->last_step.next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
+    uint32_t how = how_of(addr, size, flags);
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED), next = last->next;
+    bool same = word == last->old && last->how == how;
+    if (!same && !((word ^ next) << 8) && !((last->how ^ how) << 16)) { /* but for M, and for the offset */
+        uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE;
+        next = word | mask << 56;
+        same = mask <= 0xff && RF_WORD_M(next) != 0xff; /* else X changes */
+    }
+    bool done = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED) && last->pc == pc && last->first == rf_hot.first &&
+                last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks &&
+                __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if (done)
+        fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
     if (__builtin_expect(done && *rf_touched(place) != 1, 0)) {
         end_touching(self, place);
         return;

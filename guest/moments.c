@@ -89,7 +89,6 @@ static void set_epoch(struct rf_self *self, uint32_t first)
     rf_hot.base = UINT64_C(0xff) << 28 | first;
     rf_hot.base2 = rf_escape_leaves ? NO_WRITE : rf_hot.base << 1 | 1;
     rf_hot.first = first;
-    self->last_step.pc = 0;
     rf_seen_forget();
     self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
 }
@@ -108,7 +107,7 @@ void rf_epoch_begin(struct rf_self *self)
     if (running) {
         set_epoch(self, self->next_moment);
     } else {
-        self->last_step.pc = 0;
+        rf_last_steps_end(self);
         self->epoch_time = self->thread.clock.times[self->thread.slot] + 1;
     }
 }

@@ -88,6 +88,12 @@ static inline bool rf_moment_is_last(const struct rf_self *self)
            self->thread.clock.times[self->thread.slot] >= self->order.time_limit;
 }
 
+static inline void rf_last_steps_end(struct rf_self *self)
+{
+    for (unsigned i = 0; i < RF_LAST_STEPS; i++)
+        self->last_steps[i].pc = 0;
+}
+
 /* There is one left. */
 static inline uint32_t rf_moment_take(struct rf_self *self, uint32_t note, uint32_t locks)
 {

@@ -16,15 +16,19 @@ struct rf_cached_moment {
 #define RF_MOMENT_CACHE_MOST 4096u /* and of one that is in many places */
 
 /* A step that made one word of another, for an access of the present epoch from this place with these locks: it makes the same of every
- * equal word, and a loop over memory meets many. What the thread learns meanwhile changes nothing: all was ordered already. Only the
- * thread looks at it, while it is busy; sweeps, which rename moments, and each new epoch end it. */
+ * equal word, and a loop over memory meets many. And if the word that it made is met again with other bytes in M, this access adds its own:
+ * it has the same moment, and what the other bytes had before is ordered (rf_word_join). What the thread learns meanwhile changes
+ * nothing: all was ordered already. Only the thread looks at it, while it is busy; sweeps, which rename moments, and each new epoch
+ * end it. */
 struct rf_last_step {
     uint64_t old, next;
     uintptr_t pc; /* 0: none */
     const struct rf_frame *top;
     uint32_t node, locks;
-    uint32_t how; /* size, flags and offset in the granule */
+    uint32_t how;   /* size, flags and offset in the granule */
+    uint32_t first; /* rf_hot.first of its epoch */
 };
+#define RF_LAST_STEPS 8u /* found by the place */
 
 #define RF_TRANSITION_KINDS 9
 
@@ -59,7 +63,7 @@ struct rf_self {
     uint32_t block_slot;              /* whose slot the block is of */
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
-    struct rf_last_step last_step;    /* guest/access.c */
+    struct rf_last_step last_steps[RF_LAST_STEPS]; /* guest/access.c */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */
     uint32_t moments_mask;            /* how many, less one */
