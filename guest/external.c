@@ -9,6 +9,7 @@
 #include "guest/intercept.h"
 #include "guest/memory.h"
 #include "guest/spin.h"
+#include "guest/text.h"
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 
@@ -37,13 +38,6 @@ static char *copy_text(const char *text)
     char *copy = rf_take(size);
     memcpy(copy, text, size);
     return copy;
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
 }
 
 static struct object *place_of(uintptr_t addr)
@@ -110,7 +104,7 @@ void *__tsan_external_register_tag(const char *type)
     rf_busy_begin(self);
     rf_spin_lock(&external.lock);
     struct tag *tag = external.tags;
-    while (tag && !same_text(tag->type, type))
+    while (tag && !rf_text_same(tag->type, type))
         tag = tag->next;
     if (!tag) {
         tag = rf_take(sizeof *tag);

@@ -22,6 +22,7 @@
 #include "guest/patch.h"
 #include "guest/system.h"
 #include "guest/tap.h"
+#include "guest/text.h"
 #include "guest/unchecked.h"
 #include "sites/scan.h"
 
@@ -48,20 +49,13 @@ struct block {
 static struct block *blocks;
 static struct rf_scan scan; /* a hook's number is the offset of its template */
 
-static bool same_text(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-
 static uint32_t hook_named(const char *name)
 {
     for (const char *at = rf_near_names;;) {
         uint32_t offset;
         __builtin_memcpy(&offset, at, sizeof offset);
         at += sizeof offset;
-        if (offset == RF_NO_HOOK || same_text(at, name))
+        if (offset == RF_NO_HOOK || rf_text_same(at, name))
             return offset;
         while (*at++)
             ;
@@ -124,26 +118,14 @@ static size_t block_size(void)
     return (gates_at() + (has_gates() ? count * GATE_ROOM : 0) + PAGE - 1) & ~(PAGE - 1);
 }
 
-static bool has(const char *text, const char *part)
-{
-    for (; *text; text++) {
-        size_t i = 0;
-        while (part[i] && text[i] == part[i])
-            i++;
-        if (!part[i])
-            return true;
-    }
-    return false;
-}
-
 /* The template of a hook's gate: 0 for an access inside one line, 1 to 4 for 2, 4, 8 and 16 bytes that may lie in two, 5 for a range. */
 static unsigned gate_kind(const char *name)
 {
-    if (has(name, "range"))
+    if (rf_text_has(name, "range"))
         return 5;
-    if (has(name, "16"))
+    if (rf_text_has(name, "16"))
         return 4;
-    return !has(name, "unaligned") ? 0 : has(name, "2") ? 1 : has(name, "4") ? 2 : 3;
+    return !rf_text_has(name, "unaligned") ? 0 : rf_text_has(name, "2") ? 1 : rf_text_has(name, "4") ? 2 : 3;
 }
 
 /* By a hook's number / 16, as templates are aligned: where its gate lies in each block. What enters and leaves functions has none: 0. */
@@ -195,7 +177,7 @@ static void fill_block(uint8_t *to, void *unused)
     uint8_t *gate = to + gates_at();
     for (const char *at = rf_near_names; has_gates() && (__builtin_memcpy(&hook, at, sizeof hook), hook != RF_NO_HOOK);) {
         at += sizeof hook;
-        if (!has(at, "func"))
+        if (!rf_text_has(at, "func"))
             fill_gate(to, hook, at, gate);
         gate += GATE_ROOM;
         while (*at++)

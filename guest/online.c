@@ -26,6 +26,7 @@
 #include "guest/refusal.h"
 #include "guest/report.h"
 #include "guest/spin.h"
+#include "guest/text.h"
 #include "guest/threads.h"
 #include "guest/transactions.h"
 #include "sample/literace.h"
@@ -555,13 +556,6 @@ static struct rf_tap listening = { .alone = true,
 
 /* ---- the beginning, and the end ---- */
 
-static bool same(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-
 /* The number of a site is its role in the pair. */
 static uint32_t class_of_site(void *unused, uint32_t site)
 {
@@ -571,7 +565,7 @@ static uint32_t class_of_site(void *unused, uint32_t site)
 
 static void take_pair(void *pair, const char *name, const char *value)
 {
-    if (same(name, "first") || same(name, "second"))
+    if (rf_text_same(name, "first") || rf_text_same(name, "second"))
         ((const char **)pair)[name[0] == 's'] = value;
 }
 
@@ -599,9 +593,9 @@ static const struct rf_tap deaf = { .alone = true,
 
 static void read_settings(void)
 {
-    uint32_t usual = same(rf_options.sample_by, "time") ? 10 : 100;
-    by_time = detector->has_periods && same(rf_options.sample_by, "time");
-    by_function = same(detector->name, "literace");
+    uint32_t usual = rf_text_same(rf_options.sample_by, "time") ? 10 : 100;
+    by_time = detector->has_periods && rf_text_same(rf_options.sample_by, "time");
+    by_function = rf_text_same(detector->name, "literace");
     settings.rate = rf_share_of(rf_options.rate);
     settings.period = rf_options.period ? (uint32_t)rf_options.period : usual;
     settings.burst = (uint32_t)rf_options.period;
@@ -610,15 +604,15 @@ static void read_settings(void)
 
 void rf_online_begin(char **environment)
 {
-    settings.full = same(rf_options.detector, "fullhb"); /* LiteHB that always tracks */
-    if (same(rf_options.detector, "none")) {
+    settings.full = rf_text_same(rf_options.detector, "fullhb"); /* LiteHB that always tracks */
+    if (rf_text_same(rf_options.detector, "none")) {
         rf_tap = &deaf;
         return;
     }
     if (rf_accu_begin() || rf_pacer_begin())
         return;
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
-        if (same(all[i]->name, settings.full ? "litehb" : rf_options.detector))
+        if (rf_text_same(all[i]->name, settings.full ? "litehb" : rf_options.detector))
             detector = all[i];
     if (!detector)
         return;

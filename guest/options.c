@@ -17,6 +17,7 @@
 
 #include "guest/memory.h"
 #include "guest/system.h"
+#include "guest/text.h"
 
 struct rf_run_options rf_options = {
 #define RF_BOOL(name, value, help) .name = (value),
@@ -72,13 +73,6 @@ struct source {
 
 static void read_text(const char *text, const struct source *source);
 
-static bool same(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-
 static size_t length_of(const char *text)
 {
     size_t length = 0;
@@ -90,7 +84,7 @@ static size_t length_of(const char *text)
 static const struct option *find(const char *name)
 {
     for (size_t i = 0; i < COUNT(options); i++)
-        if (same(options[i].name, name))
+        if (rf_text_same(options[i].name, name))
             return &options[i];
     return NULL;
 }
@@ -131,7 +125,7 @@ static void set(const struct option *option, const char *value, const struct sou
     const char *choices = NULL;
     long least = 0, most = INT_MAX, number;
     for (size_t i = 0; i < COUNT(allowed); i++) {
-        if (same(allowed[i].name, option->name)) {
+        if (rf_text_same(allowed[i].name, option->name)) {
             choices = allowed[i].choices;
             least = allowed[i].least;
             most = allowed[i].most;
@@ -214,13 +208,13 @@ static void take(char *name, const char *value, const struct source *source)
     for (char *c = name; *c; c++)
         if (*c == '-')
             *c = '_';
-    if (same(name, "include") || same(name, "include_if_exists")) {
-        include(value, same(name, "include"), source);
+    if (rf_text_same(name, "include") || rf_text_same(name, "include_if_exists")) {
+        include(value, rf_text_same(name, "include"), source);
         return;
     }
     const struct option *option = find(name);
     /* For ThreadSanitizer this names llvm-symbolizer or its like, which cannot print our reports. */
-    if (!source->ours && same(name, "external_symbolizer_path"))
+    if (!source->ours && rf_text_same(name, "external_symbolizer_path"))
         return;
     if (option) {
         set(option, value, source);
@@ -229,7 +223,7 @@ static void take(char *name, const char *value, const struct source *source)
     if (source->ours)
         rf_die("%s: unknown option '%s'; REDFLAG_OPTIONS=help=1 lists them", source->name, name);
     for (size_t i = 0; i < COUNT(tsan_only); i++)
-        if (same(tsan_only[i], name))
+        if (rf_text_same(tsan_only[i], name))
             return;
     rf_say("%s: unknown option '%s' is ignored", source->name, name);
 }

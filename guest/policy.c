@@ -5,6 +5,7 @@
 #include "guest/options.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
+#include "guest/text.h"
 #include "guest/threads.h"
 #include "sync/cas.h"
 #include "sync/none.h"
@@ -15,22 +16,15 @@ bool rf_policy_no_hot, rf_detour;
 
 static uint64_t ended_counts[RF_TRANSITIONS]; /* the counts of threads that have ended; atomic additions */
 
-static bool same(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-
 void rf_policy_begin(void)
 {
     const char *name = rf_options.sync;
-    rf_policy = same(name, "none")   ? RF_POLICY_NONE
-                : same(name, "spin") ? RF_POLICY_SPIN
-                : same(name, "fib")  ? RF_POLICY_FIB
+    rf_policy = rf_text_same(name, "none")   ? RF_POLICY_NONE
+                : rf_text_same(name, "spin") ? RF_POLICY_SPIN
+                : rf_text_same(name, "fib")  ? RF_POLICY_FIB
                 : rf_options.stats   ? RF_POLICY_CAS_COUNTED
                                      : RF_POLICY_CAS;
-    if (rf_policy != RF_POLICY_CAS && !same(rf_options.detector, "fasttrack")) {
+    if (rf_policy != RF_POLICY_CAS && !rf_text_same(rf_options.detector, "fasttrack")) {
         if (rf_policy != RF_POLICY_CAS_COUNTED)
             rf_die("--sync=%s is for --detector=fasttrack; %s has locks of its own", name, rf_options.detector);
         rf_policy = RF_POLICY_CAS;

@@ -23,6 +23,7 @@
 #include "guest/options.h"
 #include "guest/report_parts.h"
 #include "guest/system.h"
+#include "guest/text.h"
 
 #define PATIENCE_MS 120000 /* the debugging information of a browser is read in less */
 #define STACK (64u << 10)
@@ -118,13 +119,6 @@ static size_t length_of(const char *text)
     return length;
 }
 
-static bool begins(const char *text, const char *with)
-{
-    while (*with && *text == *with)
-        text++, with++;
-    return !*with;
-}
-
 /* The file that this library is in, by the kernel's own name: not through links. */
 static bool own_path(char *path, size_t size)
 {
@@ -171,7 +165,7 @@ static void cut_last_part(char *path)
 static bool is_symbolizer(const char *path)
 {
     for (; *path; path++)
-        if (begins(path, "symbolizer") || begins(path, "addr2line"))
+        if (rf_text_begins(path, "symbolizer") || rf_text_begins(path, "addr2line"))
             return true;
     return false;
 }
@@ -217,7 +211,7 @@ static bool start_program(const char *path, int socket)
     start.environment = rf_scratch((variables + 1) * sizeof *start.environment);
     for (size_t i = 0; i < variables; i++)
         for (size_t j = 0; j < sizeof kept / sizeof *kept; j++)
-            if (begins(environ[i], kept[j]))
+            if (rf_text_begins(environ[i], kept[j]))
                 start.environment[count++] = environ[i];
     start.environment[count] = NULL;
     char *stacks = rf_pages(2 * STACK);
@@ -354,7 +348,7 @@ static void put_hello(struct rf_wire *wire)
     BOOL(gen_suppressions);
     BOOL(second_deadlock_stack);
     const char *log = rf_options.log_path;
-    if ((begins(log, "stderr") || begins(log, "stdout")) && !log[6])
+    if ((rf_text_begins(log, "stderr") || rf_text_begins(log, "stdout")) && !log[6])
         TEXT(log_path);
     else
         put_path_option(wire, "log_path", log);
@@ -426,7 +420,7 @@ static bool have_reporter(void)
         if (!*named || !try_candidate(named, answer, sizeof answer))
             continue;
         reporter.had_one = true;
-        if (begins(answer, "bad "))
+        if (rf_text_begins(answer, "bad "))
             rf_die("%s", answer + 4);
         return true;
     }
@@ -452,7 +446,7 @@ enum rf_answer rf_reporter_report(const struct rf_record *record, char *text, si
         return RF_LOST;
     }
     rf_modules_told();
-    if (begins(answer, "failed ")) {
+    if (rf_text_begins(answer, "failed ")) {
         if (!rf_report_failed)
             rf_say("%s", answer + 7);
         rf_report_failed = true;
@@ -462,7 +456,7 @@ enum rf_answer rf_reporter_report(const struct rf_record *record, char *text, si
     while (*rest && *rest != ' ')
         rest++;
     rf_format(text, size, "%s", *rest ? rest + 1 : "");
-    return begins(answer, "suppressed") ? RF_SUPPRESSED : RF_SHOWN;
+    return rf_text_begins(answer, "suppressed") ? RF_SUPPRESSED : RF_SHOWN;
 }
 
 bool rf_reporter_finish(const struct rf_wire *counts)
@@ -472,7 +466,7 @@ bool rf_reporter_finish(const struct rf_wire *counts)
         return true;
     bool heard = ask(counts, rf_report_stream(), answer, sizeof answer);
     rf_reporter_forget();
-    if (heard && begins(answer, "failed ") && !rf_report_failed)
+    if (heard && rf_text_begins(answer, "failed ") && !rf_report_failed)
         rf_say("%s", answer + 7);
-    return heard && begins(answer, "done");
+    return heard && rf_text_begins(answer, "done");
 }

@@ -2,6 +2,7 @@
 
 #include "guest/accu.h"
 #include "guest/online.h"
+#include "guest/text.h"
 #include "guest/threads.h"
 
 /* No address is as large; fresh keys are from here on. */
@@ -72,18 +73,6 @@ uintptr_t rf_tap_site(const struct rf_self *self, uintptr_t pc)
 
 /* ---- hooks ---- */
 
-static bool has(const char *text, const char *part)
-{
-    for (; *text; text++) {
-        size_t i = 0;
-        while (part[i] && text[i] == part[i])
-            i++;
-        if (!part[i])
-            return true;
-    }
-    return false;
-}
-
 /* Code of which some bytes are put in. */
 struct code {
     uint8_t *at;
@@ -128,15 +117,15 @@ void rf_tap_hooks(uint8_t *block)
         if (at[-1] == '6')
             size = 16;
         at++;
-        if (has(name, "func"))
+        if (rf_text_has(name, "func"))
             continue;
         struct code code = { block + offset };
         if (rf_tap->hooks == RF_HOOKS_RETURN) {
             put(&code, "\xc3", 1);
             continue;
         }
-        if (!has(name, "range")) /* these find the tap by themselves */
-            put_jump(&code, size, has(name, "write") ? RF_WRITE : RF_READ);
+        if (!rf_text_has(name, "range")) /* these find the tap by themselves */
+            put_jump(&code, size, rf_text_has(name, "write") ? RF_WRITE : RF_READ);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "guest/access.h"
 #include "guest/intercept.h"
+#include "guest/text.h"
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 
@@ -26,11 +27,7 @@ static bool imports_hook(const struct imports *imports, uintptr_t table, size_t 
     const ElfW(Rela) *from = (const ElfW(Rela) *)table;
     for (size_t count = size / sizeof *from; count && table; from++, count--) {
         const char *name = imports->names + imports->symbols[ELF64_R_SYM(from->r_info)].st_name;
-        static const char hook[] = "__tsan_";
-        unsigned same = 0;
-        while (hook[same] && name[same] == hook[same])
-            same++;
-        if (!hook[same])
+        if (rf_text_begins(name, "__tsan_"))
             return true;
     }
     return false;

@@ -17,6 +17,7 @@
 #include "guest/planes.h"
 #include "guest/report_parts.h"
 #include "guest/system.h"
+#include "guest/text.h"
 
 int rf_started;
 
@@ -45,29 +46,22 @@ static uint64_t number(const char *text)
     return value;
 }
 
-static bool same(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    return *a == *b;
-}
-
 static void take(void *context, const char *name, const char *value)
 {
     struct rf_chase_wish *wish = context;
-    if (same(name, "first"))
+    if (rf_text_same(name, "first"))
         wish->first = value;
-    else if (same(name, "second"))
+    else if (rf_text_same(name, "second"))
         wish->second = value;
-    else if (same(name, "rate_ppm"))
+    else if (rf_text_same(name, "rate_ppm"))
         wish->rate = (double)number(value) * 1e-6;
-    else if (same(name, "delay_us"))
+    else if (rf_text_same(name, "delay_us"))
         wish->delay_ns = number(value) * 1000;
-    else if (same(name, "least_ms"))
+    else if (rf_text_same(name, "least_ms"))
         wish->least_ns = number(value) * 1000000;
-    else if (same(name, "seed"))
+    else if (rf_text_same(name, "seed"))
         wish->seed = number(value);
-    else if (same(name, "keep_going"))
+    else if (rf_text_same(name, "keep_going"))
         wish->keep_going = number(value) != 0;
     else
         rf_die("REDFLAG_CHASE: unknown setting '%s'; it is written by `redflag chase`", name);
