@@ -14,7 +14,8 @@ VERSION := $(shell cat VERSION)
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-CFLAGS ?= -O2 -g
+# Functions and lines for debuggers and profilers; variables, too (CFLAGS="-O2 -g"), would make each build longer.
+CFLAGS ?= -O2 -g1
 SANITIZE ?=
 V ?=
 # All cores for the targets that call make themselves, unless the caller said how many.
@@ -56,7 +57,7 @@ RT_NAMES := libtsan.so.2 libtsan.so libredflag-rt.so.0
 RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(filter-out guest/chase/%,$(wildcard guest/*.c guest/*/*.c guest/*.S))))
 # The compiler's own calls of these must not reach the functions of that name that the guest gives to the program.
 RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=rf_internal_$f)
-RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g -fPIC -fvisibility=hidden \
+RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g1 -fPIC -fvisibility=hidden \
 	-fno-stack-protector -fno-builtin -fno-exceptions -fomit-frame-pointer -ftls-model=initial-exec -mno-red-zone $(GUEST_CFLAGS)
 
 # The detector of Go programs: one C file, which cgo compiles when `redflag go` builds one. Compiled here, too, to know that it can be.
@@ -65,7 +66,7 @@ GO_DIR := $(B)/lib/go
 GO_OTHERS := $(shell sed -n 's/^RF_GO_DETECTOR(\(.*\), \(.*\))/\1:\2/p' go/detectors.def)
 GO_FILES := $(GO_DIR)/redflag.c $(GO_DIR)/other_none.c $(foreach o,$(GO_OTHERS),$(GO_DIR)/other_$(firstword $(subst :, ,$o)).c)
 GO_CHECKED := $(B)/obj/go/race.o
-GO_CFLAGS = -std=gnu11 -I. $(WARN) -O2 -g
+GO_CFLAGS = -std=gnu11 -I. $(WARN) -O2 -g1
 
 # The library of `redflag chase`, under the same names in a directory of its own. It shares some of the runtime's sources.
 CHASE := $(B)/lib/libredflag-chase.so.0

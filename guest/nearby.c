@@ -5,20 +5,40 @@
 #include "guest/spin.h"
 #include "guest/threads.h"
 
-#define SIZE (RF_NEARBY_SETS * RF_NEARBY_WAYS * sizeof(struct rf_nearby))
+#define FEW_SETS 4u
 #define PLACE ((UINT64_C(1) << 56) - 1)
 
-static struct rf_nearby *set_of(struct rf_nearby *all, const uint64_t *place)
+static size_t size_of(uint32_t sets)
 {
-    uint64_t at = (uintptr_t)place >> 3;
-    return &all[(at ^ at >> 7) % RF_NEARBY_SETS * RF_NEARBY_WAYS];
+    return sizeof(struct rf_nearby) + sets * RF_NEARBY_WAYS * sizeof(struct rf_nearby_access);
 }
 
-void rf_nearby_put(struct rf_self *self, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
+static struct rf_nearby *table_new(uint32_t sets, struct rf_nearby *smaller)
 {
-    if (__builtin_expect(!self->nearby, 0))
-        __atomic_store_n(&self->nearby, rf_take(SIZE), __ATOMIC_RELEASE);
-    struct rf_nearby *set = set_of(self->nearby, place), *entry = &set[self->nearby_turn++ % RF_NEARBY_WAYS];
+    struct rf_nearby *table = rf_take(size_of(sets));
+    table->sets = sets;
+    table->smaller = smaller;
+    return table;
+}
+
+static void table_free(struct rf_nearby *table)
+{
+    while (table) {
+        struct rf_nearby *smaller = table->smaller;
+        rf_give(table, size_of(table->sets));
+        table = smaller;
+    }
+}
+
+static struct rf_nearby_access *set_of(struct rf_nearby *table, const uint64_t *place)
+{
+    uint64_t at = (uintptr_t)place >> 3;
+    return &table->accesses[(at ^ at >> 7) % table->sets * RF_NEARBY_WAYS];
+}
+
+static void put(struct rf_self *self, struct rf_nearby *table, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
+{
+    struct rf_nearby_access *set = set_of(table, place), *entry = &set[self->nearby_turn++ % RF_NEARBY_WAYS];
     for (unsigned i = 0; i < RF_NEARBY_WAYS; i++)
         if (set[i].moment != moment) { /* of an epoch that is over */
             entry = &set[i];
@@ -28,12 +48,40 @@ void rf_nearby_put(struct rf_self *self, const uint64_t *place, unsigned mask, u
     __atomic_store_n(&entry->moment, moment, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->note, note, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->place_and_mask, (uintptr_t)place | (uint64_t)mask << 56, __ATOMIC_RELEASE);
+    table->puts++;
+}
+
+/* Whoever finds the larger table finds all in it that the small one has. */
+static struct rf_nearby *larger(struct rf_self *self, struct rf_nearby *old)
+{
+    struct rf_nearby *table = table_new(old ? RF_NEARBY_SETS : FEW_SETS, old);
+    for (unsigned i = 0; old && i < old->sets * RF_NEARBY_WAYS; i++) {
+        const struct rf_nearby_access *access = &old->accesses[i];
+        if (access->place_and_mask)
+            put(self, table, (const uint64_t *)(access->place_and_mask & PLACE), (unsigned)(access->place_and_mask >> 56),
+                access->moment, access->note);
+    }
+    __atomic_store_n(&self->nearby, table, __ATOMIC_RELEASE);
+    return table;
+}
+
+void rf_nearby_put(struct rf_self *self, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
+{
+    struct rf_nearby *table = self->nearby;
+    if (__builtin_expect(!table || (table->sets == FEW_SETS && table->puts >= FEW_SETS * RF_NEARBY_WAYS), 0))
+        table = larger(self, table);
+    put(self, table, place, mask, moment, note);
+}
+
+static void clear(struct rf_nearby *table)
+{
+    for (; table; table = table->smaller)
+        memset(table->accesses, 0, size_of(table->sets) - sizeof *table);
 }
 
 void rf_nearby_clear(struct rf_self *self)
 {
-    if (self->nearby)
-        memset(self->nearby, 0, SIZE);
+    clear(self->nearby);
 }
 
 /* Under its lock, by busy threads or with the world stopped. */
@@ -41,7 +89,7 @@ static struct {
     uint32_t lock, next;
     struct {
         uint32_t thread;
-        struct rf_nearby *all;
+        struct rf_nearby *table;
     } list[RF_NEARBY_ENDED];
 } ended;
 
@@ -51,19 +99,18 @@ void rf_nearby_end(struct rf_self *self)
         return;
     rf_spin_lock(&ended.lock);
     unsigned at = ended.next++ % RF_NEARBY_ENDED;
-    struct rf_nearby *old = ended.list[at].all;
-    ended.list[at].all = self->nearby;
+    struct rf_nearby *old = ended.list[at].table;
+    ended.list[at].table = self->nearby;
     ended.list[at].thread = self->number;
     rf_spin_unlock(&ended.lock);
-    rf_give(old, SIZE);
+    table_free(old);
     self->nearby = NULL;
 }
 
 void rf_nearby_clear_ended(void)
 {
     for (unsigned i = 0; i < RF_NEARBY_ENDED; i++)
-        if (ended.list[i].all)
-            memset(ended.list[i].all, 0, SIZE);
+        clear(ended.list[i].table);
 }
 
 struct question {
@@ -73,9 +120,9 @@ struct question {
     bool writes;
 };
 
-static void ask(struct question *q, struct rf_nearby *all)
+static void ask(struct question *q, struct rf_nearby *table)
 {
-    const struct rf_nearby *set = set_of(all, q->place);
+    const struct rf_nearby_access *set = set_of(table, q->place);
     for (unsigned i = 0; i < RF_NEARBY_WAYS; i++) {
         uint64_t place = __atomic_load_n(&set[i].place_and_mask, __ATOMIC_ACQUIRE);
         uint32_t moment = __atomic_load_n(&set[i].moment, __ATOMIC_ACQUIRE), note = __atomic_load_n(&set[i].note, __ATOMIC_ACQUIRE);
@@ -89,9 +136,9 @@ static void ask(struct question *q, struct rf_nearby *all)
 static void ask_live(struct rf_self *self, void *context)
 {
     struct question *q = context;
-    struct rf_nearby *all = __atomic_load_n(&self->nearby, __ATOMIC_ACQUIRE);
-    if (self->number == q->thread && all)
-        ask(q, all);
+    struct rf_nearby *table = __atomic_load_n(&self->nearby, __ATOMIC_ACQUIRE);
+    if (self->number == q->thread && table)
+        ask(q, table);
 }
 
 uint32_t rf_nearby_note(uint32_t thread, const uint64_t *place, unsigned mask, uint32_t moment, bool writes)
@@ -101,8 +148,8 @@ uint32_t rf_nearby_note(uint32_t thread, const uint64_t *place, unsigned mask, u
     bool mine = rf_busy_enter(rf_hot.self); /* fork() must not copy the lock taken */
     rf_spin_lock(&ended.lock);
     for (unsigned i = 0; i < RF_NEARBY_ENDED && !q.answer; i++)
-        if (ended.list[i].all && ended.list[i].thread == thread)
-            ask(&q, ended.list[i].all);
+        if (ended.list[i].table && ended.list[i].thread == thread)
+            ask(&q, ended.list[i].table);
     rf_spin_unlock(&ended.lock);
     rf_busy_leave(rf_hot.self, mine);
     return q.answer;

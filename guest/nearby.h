@@ -1,6 +1,7 @@
 /* Which place in the program a byte was accessed from, when its granule's word has one moment for several places.
  *
- * 1. A thread keeps the last few hundred such accesses, in sets of four found by the granule. It alone writes them.
+ * 1. A thread keeps the last few hundred such accesses, in sets of four found by the granule. It alone writes them. Many threads have but
+ *    a few: a table begins small, and a larger one takes its place. The small one stays with it, since others may be reading there.
  * 2. So do the last RF_NEARBY_ENDED threads that have ended.
  * 3. Another thread reads them when it reports a race: it believes an entry whose granule and moment are the race's before and after
  *    it has read the note. If none is left, the moment's own note is shown: an access of the same thread, to the same eight bytes,
@@ -11,13 +12,18 @@
 
 #include "guest/self.h"
 
-#define RF_NEARBY_SETS 128u
+#define RF_NEARBY_SETS 128u /* at most */
 #define RF_NEARBY_WAYS 4u
 #define RF_NEARBY_ENDED 64u
 
 struct rf_nearby {
-    uint64_t place_and_mask; /* the word's address, and the bytes above bit 56 */
-    uint32_t moment, note;
+    uint32_t sets; /* a power of two */
+    uint32_t puts; /* accesses that were kept here. Of the thread alone */
+    struct rf_nearby *smaller;
+    struct rf_nearby_access {
+        uint64_t place_and_mask; /* the word's address, and the bytes above bit 56 */
+        uint32_t moment, note;
+    } accesses[];
 };
 
 void rf_nearby_put(struct rf_self *self, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note);
