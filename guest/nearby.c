@@ -8,14 +8,14 @@
 #define FEW_SETS 4u
 #define PLACE ((UINT64_C(1) << 56) - 1)
 
-static size_t size_of(uint32_t sets)
+static size_t table_size(uint32_t sets)
 {
     return sizeof(struct rf_nearby) + sets * RF_NEARBY_WAYS * sizeof(struct rf_nearby_access);
 }
 
 static struct rf_nearby *table_new(uint32_t sets, struct rf_nearby *smaller)
 {
-    struct rf_nearby *table = rf_take(size_of(sets));
+    struct rf_nearby *table = rf_take(table_size(sets));
     table->sets = sets;
     table->smaller = smaller;
     return table;
@@ -25,7 +25,7 @@ static void table_free(struct rf_nearby *table)
 {
     while (table) {
         struct rf_nearby *smaller = table->smaller;
-        rf_give(table, size_of(table->sets));
+        rf_give(table, table_size(table->sets));
         table = smaller;
     }
 }
@@ -36,7 +36,7 @@ static struct rf_nearby_access *set_of(struct rf_nearby *table, const uint64_t *
     return &table->accesses[(at ^ at >> 7) % table->sets * RF_NEARBY_WAYS];
 }
 
-static void put(struct rf_self *self, struct rf_nearby *table, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
+static void put_access(struct rf_self *self, struct rf_nearby *table, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
 {
     struct rf_nearby_access *set = set_of(table, place), *entry = &set[self->nearby_turn++ % RF_NEARBY_WAYS];
     for (unsigned i = 0; i < RF_NEARBY_WAYS; i++)
@@ -58,7 +58,7 @@ static struct rf_nearby *larger(struct rf_self *self, struct rf_nearby *old)
     for (unsigned i = 0; old && i < old->sets * RF_NEARBY_WAYS; i++) {
         const struct rf_nearby_access *access = &old->accesses[i];
         if (access->place_and_mask)
-            put(self, table, (const uint64_t *)(access->place_and_mask & PLACE), (unsigned)(access->place_and_mask >> 56),
+            put_access(self, table, (const uint64_t *)(access->place_and_mask & PLACE), (unsigned)(access->place_and_mask >> 56),
                 access->moment, access->note);
     }
     __atomic_store_n(&self->nearby, table, __ATOMIC_RELEASE);
@@ -70,18 +70,18 @@ void rf_nearby_put(struct rf_self *self, const uint64_t *place, unsigned mask, u
     struct rf_nearby *table = self->nearby;
     if (__builtin_expect(!table || (table->sets == FEW_SETS && table->puts >= FEW_SETS * RF_NEARBY_WAYS), 0))
         table = larger(self, table);
-    put(self, table, place, mask, moment, note);
+    put_access(self, table, place, mask, moment, note);
 }
 
-static void clear(struct rf_nearby *table)
+static void table_clear(struct rf_nearby *table)
 {
     for (; table; table = table->smaller)
-        memset(table->accesses, 0, size_of(table->sets) - sizeof *table);
+        memset(table->accesses, 0, table_size(table->sets) - sizeof *table);
 }
 
 void rf_nearby_clear(struct rf_self *self)
 {
-    clear(self->nearby);
+    table_clear(self->nearby);
 }
 
 /* Under its lock, by busy threads or with the world stopped. */
@@ -110,7 +110,7 @@ void rf_nearby_end(struct rf_self *self)
 void rf_nearby_clear_ended(void)
 {
     for (unsigned i = 0; i < RF_NEARBY_ENDED; i++)
-        clear(ended.list[i].table);
+        table_clear(ended.list[i].table);
 }
 
 struct question {
