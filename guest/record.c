@@ -6,7 +6,8 @@
  *    the thread's tickets where they were. That is an order in which the run could have happened: whatever an acquire received was
  *    released under an earlier ticket, by a thread whose earlier events are before that; blocks are freed before they are
  *    allocated again; a thread begins with a ticket after its fork's, and ends with one before its join's. Two accesses that nothing
- *    of this orders are unordered by happens-before, and which of them comes first changes no verdict.
+ *    of this orders are unordered by happens-before, and which of them comes first changes no verdict but that of detectors which know no
+ *    such order (eraser).
  * 3. Nothing is lost: who finds no room waits for the recorder. If the recorder is gone, or wants no more, the program goes on and
  *    nobody listens.
  * 4. The built-in detector is off: this is not the time to report, and the memory for histories is not needed.

@@ -147,7 +147,9 @@ shown "$fill" || fail "it was taken back"
 echo "read sleep.c:1 x" >wrong.facts
 bad_status=0
 "$redflag" caper --pairs sleep.txt --facts wrong.facts -- ./sleep 2>err || bad_status=$?
-[ "$bad_status" -eq 2 ] && grep -q '^redflag caper: wrong.facts:1: no fact' err || fail "wrong facts: $bad_status $(cat err)"
+if [ "$bad_status" -ne 2 ] || ! grep -q '^redflag caper: wrong.facts:1: no fact' err; then
+    fail "wrong facts: $bad_status $(cat err)"
+fi
 
 # -- a file that goes bad: one line, and the program goes on -----------------------------------------------------------------------------------
 cat >cut.c <<'C'

@@ -82,7 +82,10 @@ case $found in 0 | 20) fail "at a rate of 50% the race was found in $found of 20
 # one run, judged twice
 judged=0
 for program in $share; do
+    definition=0
     for detector in generic goldilocks acculock multilock lockset eraser; do
+        # Its verdict depends on which of two racing accesses came first, and that a recording does not tell (guest/record.c, 2).
+        [ "$detector" != eraser ] || [ "$definition" -eq 0 ] || continue
         online=0 offline=0
         REDFLAG_OPTIONS=detector=$detector timeout 100 "$REDFLAG" record -q -o t.rft -- ./"$program" >out 2>&1 || online=$?
         timeout 100 "$REDFLAG" analyze -d $detector t.rft >verdict 2>&1 || offline=$?
