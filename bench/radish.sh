@@ -157,11 +157,11 @@ small() {
 }
 
 kernels() {
-    small kernel-sort sort 's/N = [0-9]*/N = 300000/'
-    small kernel-matmul matmul 's/N = [0-9]*, ROUNDS = [0-9]*/N = 160, ROUNDS = 1/'
-    small kernel-hash hash 's/OPERATIONS = [0-9]*/OPERATIONS = 400000/'
-    small kernel-queue queue 's/BLOCKS = [0-9]*/BLOCKS = 10000/'
-    small kernel-tree tree 's/NODES = [0-9]*/NODES = 20000/'
+    small kernel-sort sort 's/N = [^,}]*/N = 300000/'
+    small kernel-matmul matmul 's/N = .*, ROUNDS = [^,}]*/N = 160, ROUNDS = 1/'
+    small kernel-hash hash 's/OPERATIONS = [^,}]*/OPERATIONS = 400000/'
+    small kernel-queue queue 's/BLOCKS = [^,}]*/BLOCKS = 10000/'
+    small kernel-tree tree 's/NODES = [^,}]*/NODES = 20000/'
     for name in kernel-sort kernel-matmul kernel-hash kernel-queue kernel-tree; do
         recorded="$recorded $work/$name.rft"
     done

@@ -355,6 +355,7 @@ bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, uns
     if (races) {
         unsigned first = (unsigned)__builtin_ctz(mask), size = 32 - (unsigned)__builtin_clz(mask) - first;
         *race = rf_found_by(&step, granule + first, size, note);
+        race->locks = rf_note_locks(note); /* those of then, not of now */
     }
     rf_busy_end(self);
     return races;
@@ -477,7 +478,8 @@ static inline __attribute__((always_inline)) bool joins(const struct rf_step *st
     /* The moment's own note may tell the place, too. */
     struct rf_self *self = step->self;
     uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
-    if (!node || !rf_note_is(rf_moment_note((uint32_t)moment), rf_access_key(pc, step->flags, size), node))
+    if (!node || rf_moment_locks((uint32_t)moment) != self->locks ||
+        !rf_note_is(rf_moment_note((uint32_t)moment), rf_access_key(pc, step->flags, size), node))
         keep_place(self, place, mask, (uint32_t)moment, pc, size, step->flags);
     return true;
 }
@@ -659,7 +661,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         next = word | mask << 56;
         same = mask <= 0xff && RF_WORD_M(next) != 0xff; /* else X changes */
     }
-    bool done = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_RELAXED) && last->pc == pc && last->first == rf_hot.first &&
+    bool done = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && last->first == rf_hot.first &&
                 last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks &&
                 __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     if (done)
@@ -902,7 +904,11 @@ uint32_t rf_range_free(uintptr_t addr, size_t size, uintptr_t pc)
         uint64_t old = __atomic_load_n(place, __ATOMIC_RELAXED);
         if (!repeats_plainly(old, 0xff, RF_A_WRITE))
             break;
-        __atomic_store_n(place, word, __ATOMIC_RELAXED);
+        /* pacer: who thinks that no period has begun may be forgetting it, and its line */
+        if (__builtin_expect(!rf_pacer, 1))
+            __atomic_store_n(place, word, __ATOMIC_RELAXED);
+        else if (!__atomic_compare_exchange_n(place, &old, word, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            break;
     }
     rf_busy_end(self);
     rf_access(at, addr + size - at, step.flags, pc);

@@ -48,9 +48,9 @@ INLINE unsigned __int128 read_128(const volatile unsigned __int128 *addr)
     return value;
 }
 
-/* The value before an operation that writes, if it may do so without an object; one that releases never does, and need not look: what
- * its first attempt finds will do. */
-#define FIRST(bits, addr, order) (rf_atomic_releases(order) ? 0 : read_##bits(addr))
+/* The value before an operation that writes. It comes before everything else: an address that nothing is mapped at faults here, where no
+ * object is locked and the thread is not busy, and the program's handler may jump away. */
+#define FIRST(bits, addr) read_##bits(addr)
 
 /* The new value of a store does not depend on the old one. */
 #define WRITE(bits, addr, old, value)                                                                                       \
@@ -93,7 +93,7 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     void __tsan_atomic##bits##_store(volatile type *addr, type value, int order)                                            \
     {                                                                                                                       \
         struct rf_self *self = rf_atomic_self();                                                                            \
-        type old = FIRST(bits, addr, order);                                                                                \
+        type old = FIRST(bits, addr);                                                                                       \
         if (!self) {                                                                                                        \
             WRITE(bits, addr, old, value);                                                                                  \
             return;                                                                                                         \
@@ -119,8 +119,8 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order)                                           \
     {                                                                                                                       \
         struct rf_self *self = rf_atomic_self();                                                                            \
+        type old = FIRST(bits, addr);                                                                                       \
         struct rf_object *object = rf_atomic_quickly(self, addr, sizeof *addr, order);                                      \
-        type old = FIRST(bits, addr, order);                                                                                \
         if (__builtin_expect(object != NULL, 1)) {                                                                          \
             WRITE(bits, addr, old, (type)(result));                                                                         \
             rf_atomic_quick_updated(self, object, (uintptr_t)addr, sizeof *addr, PC);                                       \

@@ -287,7 +287,7 @@ static void add_site(uintptr_t pc, char *mark)
     struct site *site = made_site(pc);
     if (!site)
         __atomic_store_n(mark, write_mark(mark) ? '+' : LATER, __ATOMIC_RELAXED);
-    else if (!site->mark)
+    else /* whatever module was there before */
         __atomic_store_n(&site->mark, mark, __ATOMIC_RELAXED);
 }
 
@@ -300,8 +300,21 @@ static void add_idle(uintptr_t pc, char letter)
         *(letter == 'o' ? &site->quiet : &site->asleep) = true;
 }
 
+/* Nothing that was said of a module which was unloaded holds for the one that lies there now. Its marks stay until others take their
+ * place: at no time is an escape lost, of the same module that is only told again. */
+static void forget_idle(const struct rf_image *image)
+{
+    for (unsigned h = 0; h < image->header_count; h++) {
+        const ElfW(Phdr) *header = &image->headers[h];
+        for (size_t i = 0; rf_scan_is_code(header) && i < caper.capacity; i++)
+            if (caper.sites[i].pc - (image->base + header->p_vaddr) < header->p_memsz)
+                caper.sites[i].quiet = caper.sites[i].asleep = false;
+    }
+}
+
 void rf_caper_module(const struct rf_image *image, const char *name)
 {
+    forget_idle(image);
     static struct rf_pair_module module; /* under the lock of guest/modules.c */
     rf_pair_module(&module, image, name);
     const char *id = module.id[0] == '/' ? module.id + 1 : module.id;

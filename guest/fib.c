@@ -82,7 +82,8 @@ static inline bool quickly(const struct fib_access *access, uint64_t *place, uin
         return false;
     if (rf_moment_is_now(step->self, RF_WORD_Y(word)) && rf_word_join(step, word, access->mask, next)) {
         if (*next != word)
-            rf_nearby_put(step->self, place, access->mask, RF_WORD_Y(word), rf_moment_note(step->now));
+            rf_nearby_put(step->self, place, access->mask, RF_WORD_Y(word),
+                          rf_moment_note_beside(step->now, RF_WORD_Y(word)));
         return true;
     }
     return rf_word_quick(step, word, access->mask, next);

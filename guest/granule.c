@@ -473,7 +473,7 @@ static uint32_t put_slice(const uint64_t *place, uint64_t *list, unsigned *count
             continue;
         list[i] |= (uint64_t)mask << 56;
         if (r != step->now)
-            rf_nearby_put(step->self, place, mask, r, rf_moment_note(step->now));
+            rf_nearby_put(step->self, place, mask, r, rf_moment_note_beside(step->now, r));
         return r;
     }
     list[(*count)++] = slice;

@@ -208,6 +208,12 @@ uint32_t rf_moment_for(struct rf_self *self, uint32_t note, uint32_t locks)
     return self->noted_moment;
 }
 
+uint32_t rf_moment_note_beside(uint32_t moment, uint32_t kept)
+{
+    uint32_t note = rf_moment_note(moment), locks = rf_moment_locks(moment);
+    return locks == rf_moment_locks(kept) ? note : rf_note_with_locks(note, locks);
+}
+
 uint32_t rf_moment_place(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
 {
     return cached_here(self, pc, flags, size, RF_NO_LOCKS)->note;

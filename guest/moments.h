@@ -126,6 +126,9 @@ uint32_t rf_moment_for(struct rf_self *self, uint32_t note, uint32_t locks);
 uint32_t rf_moment_place(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 uint32_t rf_moment_note_here(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size);
 
+/* What to keep of an access whose moment is `moment` where a word has `kept`: the locks, too, if they are not the same. */
+uint32_t rf_moment_note_beside(uint32_t moment, uint32_t kept);
+
 void rf_moments_thread_end(struct rf_self *self); /* its memory; the caller is busy */
 
 /* For sweeps, the world stopped. */

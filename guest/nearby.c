@@ -2,6 +2,7 @@
 
 #include "guest/access.h"
 #include "guest/memory.h"
+#include "guest/moments.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
 
@@ -40,7 +41,7 @@ static void put_access(struct rf_self *self, struct rf_nearby *table, const uint
 {
     struct rf_nearby_access *set = set_of(table, place), *entry = &set[self->nearby_turn++ % RF_NEARBY_WAYS];
     for (unsigned i = 0; i < RF_NEARBY_WAYS; i++)
-        if (set[i].moment != moment) { /* of an epoch that is over */
+        if (!rf_moment_is_now(self, set[i].moment)) { /* of an epoch that is over, or none */
             entry = &set[i];
             break;
         }

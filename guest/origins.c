@@ -7,6 +7,7 @@
 #include "guest/access.h"
 #include "guest/memory.h"
 #include "guest/system.h"
+#include "guest/text.h"
 
 #define MOST_MODULES 256u
 #define ORIGINS ((size_t)1 << 14) /* a power of two; what does not fit is written each time */
@@ -19,6 +20,7 @@ static struct {
     const char *id;
 } modules[MOST_MODULES];
 static unsigned module_count;
+static bool unknown_modules; /* there were more */
 
 /* By the place behind the call. Atomic: who puts a place into the table writes it to the file; everybody else goes on, as if the block
  * had come later by the time that takes. */
@@ -40,8 +42,6 @@ void rf_origins_begin(const char *file, bool sleepers)
 
 void rf_origins_module(const struct rf_image *image, const char *id)
 {
-    if (module_count == MOST_MODULES)
-        return;
     uintptr_t low = UINTPTR_MAX, high = 0;
     size_t length = 1;
     for (unsigned i = 0; i < image->header_count; i++) {
@@ -51,6 +51,13 @@ void rf_origins_module(const struct rf_image *image, const char *id)
             continue;
         low = begin < low ? begin : low;
         high = begin + header->p_memsz > high ? begin + header->p_memsz : high;
+    }
+    for (unsigned i = 0; i < module_count; i++)
+        if (modules[i].low == low && modules[i].high == high && rf_text_same(modules[i].id, id))
+            return; /* told again after another was unloaded */
+    if (module_count == MOST_MODULES) {
+        __atomic_store_n(&unknown_modules, true, __ATOMIC_RELEASE);
+        return;
     }
     while (id[length - 1])
         length++;
@@ -120,8 +127,11 @@ static bool append(uintptr_t pc)
 void rf_origins_escape(uintptr_t pc)
 {
     bool fresh;
-    if (pc != RF_ORIGIN_STACK && pc != RF_ORIGIN_ANY && module_of(pc) < 0)
-        return;
+    if (pc != RF_ORIGIN_STACK && pc != RF_ORIGIN_ANY && module_of(pc) < 0) {
+        if (!__atomic_load_n(&unknown_modules, __ATOMIC_ACQUIRE))
+            return; /* a library */
+        pc = RF_ORIGIN_ANY;
+    }
     size_t at = entry_of(pc, &fresh);
     if (!fresh)
         return;

@@ -42,28 +42,30 @@ static uint32_t milliseconds(void)
     return (uint32_t)((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
 }
 
-/* Under the lock. */
-static void turn(uint32_t number)
+/* Under the lock. Work is what is like work in periods and outside of them, so that it corrects the rate: epochs are, recorded accesses are
+ * not. */
+static void turn(uint32_t number, bool work)
 {
-    struct rf_event event = { .op = RF_SIGNAL, .number = number };
+    struct rf_event event = { .op = work ? RF_SIGNAL : RF_READ, .number = number };
     while (periods_turn(&sampling.sampler, &event) != RF_OP_COUNT) {
     }
     bool samples = sampling.sampler.sampling;
     if (rf_gate[RF_GATE_SAMPLING] == samples && rf_detour != samples)
         return;
-    __atomic_store_n(&rf_gate[RF_GATE_SAMPLING], samples, __ATOMIC_RELAXED);
-    __atomic_store_n(&rf_detour, !samples, __ATOMIC_RELAXED);
-    if (samples)
+    if (samples) /* before anything is recorded */
         __atomic_store_n(&rf_gate[RF_GATE_KNOWN], 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&rf_gate[RF_GATE_SAMPLING], samples, __ATOMIC_RELEASE);
+    __atomic_store_n(&rf_detour, !samples, __ATOMIC_RELEASE);
 }
 
 /* Whoever finds the lock taken leaves the look to its holder, or to the next one. Work is read under the lock: numbers never go back. */
-static __attribute__((noinline)) void look(void)
+static __attribute__((noinline)) void look(bool work)
 {
     if (__atomic_exchange_n(&sampling.lock, 1, __ATOMIC_ACQUIRE))
         return;
     turn(sampling.by_time ? milliseconds() - sampling.first_time
-                          : (uint32_t)__atomic_load_n(&sampling.work, __ATOMIC_RELAXED));
+                          : (uint32_t)__atomic_load_n(&sampling.work, __ATOMIC_RELAXED),
+         work);
     rf_spin_unlock(&sampling.lock);
 }
 
@@ -73,7 +75,7 @@ void rf_pacer_work(struct rf_self *self)
         return;
     __atomic_fetch_add(&sampling.work, 2 * (uint64_t)self->pacer_work, __ATOMIC_RELAXED);
     self->pacer_work = 0;
-    look();
+    look(true);
 }
 
 bool rf_pacer_begin(void)
@@ -93,46 +95,55 @@ bool rf_pacer_begin(void)
     sampling.at_once = sampling.by_time ? 8 : period < 16 ? 1 : period / 16;
     sampling.first_time = milliseconds();
     periods_init(&sampling.sampler, &sampling.engine);
-    turn(0);
+    turn(0, true);
     return true;
 }
 
 /* ---- lines ---- */
 
-/* Words of the line were cleared: invariant 3. */
+static uint8_t asking[64]; /* locks, each of many lines */
+
+static bool line_has_any(const uint64_t *first)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < WORDS_OF_LINE; i++)
+        any |= __atomic_load_n(&first[i], __ATOMIC_RELAXED);
+    return any;
+}
+
+/* Words of the line were cleared: invariant 3. Who finds another asking leaves the byte as it is: it says too much, which does no harm. */
 static void look_at_line(uint64_t *word)
 {
-    uint64_t *first = (uint64_t *)((uintptr_t)word & ~(LINE_BYTES - 1)), any = 0;
-    uint8_t *line = rf_line(word);
-    for (unsigned i = 0; i < WORDS_OF_LINE; i++)
-        any |= __atomic_load_n(&first[i], __ATOMIC_RELAXED);
-    if (any || !__atomic_load_n(line, __ATOMIC_RELAXED))
+    const uint64_t *first = (const uint64_t *)((uintptr_t)word & ~(LINE_BYTES - 1));
+    uint8_t *line = rf_line(word), *lock = &asking[(uintptr_t)line % sizeof asking], asked = RF_LINE_ASKED;
+    if (!__atomic_load_n(line, __ATOMIC_RELAXED) || line_has_any(first) || __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
         return;
-    __atomic_store_n(line, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(line, RF_LINE_ASKED, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    for (unsigned i = 0; i < WORDS_OF_LINE; i++)
-        any |= __atomic_load_n(&first[i], __ATOMIC_RELAXED);
-    if (any)
-        __atomic_store_n(line, 1, __ATOMIC_RELAXED);
+    if (line_has_any(first))
+        __atomic_store_n(line, RF_LINE_KNOWN, __ATOMIC_RELAXED);
+    else
+        __atomic_compare_exchange_n(line, &asked, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
 void rf_pacer_sets(struct rf_self *self, uint64_t *word)
 {
     uint8_t *line = rf_line(word);
-    if (!__atomic_load_n(line, __ATOMIC_RELAXED))
-        __atomic_store_n(line, 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(line, __ATOMIC_RELAXED) != RF_LINE_KNOWN)
+        __atomic_store_n(line, RF_LINE_KNOWN, __ATOMIC_RELAXED);
     if (sampling.by_time && self && ++self->pacer_sets % SETS_AT_ONCE == 0)
-        look();
+        look(false);
 }
 
-/* The first line from here on, before `end`, of which something may be known; `end` if there is none. A patch that was never touched
- * needs no look at its lines, which for large blocks is most of the way. */
-static uint8_t *next_known(uint8_t *line, uint8_t *end)
+/* The first line from here on, before `end`, of which something may be known; `end` if there is none. Where it may be asked, a patch that
+ * was never touched needs no look at its lines, which for large blocks is most of the way. */
+static uint8_t *next_known(uint8_t *line, uint8_t *end, bool patches)
 {
     const uintptr_t patch = RF_PATCH >> RF_LINE_BITS;
     while (line < end && !__atomic_load_n(line, __ATOMIC_RELAXED)) {
         uintptr_t number = (uintptr_t)line - RF_LINES, step = 1;
-        if (number % patch == 0 && !((const uint8_t *)RF_TOUCHED)[number / patch])
+        if (patches && number % patch == 0 && !((const uint8_t *)RF_TOUCHED)[number / patch])
             step = patch;
         else if (number % 8 == 0 && !__atomic_load_n((const uint64_t *)(const void *)line, __ATOMIC_RELAXED))
             step = 8;
@@ -144,7 +155,7 @@ static uint8_t *next_known(uint8_t *line, uint8_t *end)
 bool rf_pacer_knows_nothing(uintptr_t addr, size_t size)
 {
     uint8_t *end = rf_line(rf_word(addr + size - 1)) + 1;
-    return !rf_gate[RF_GATE_KNOWN] || next_known(rf_line(rf_word(addr)), end) == end;
+    return !rf_gate[RF_GATE_KNOWN] || next_known(rf_line(rf_word(addr)), end, true) == end;
 }
 
 /* ---- accesses outside of periods ---- */
@@ -231,7 +242,7 @@ bool rf_pacer_step(struct rf_self *self, uintptr_t addr, size_t size, unsigned f
     uint8_t *first = rf_line(rf_word(addr)), *end = rf_line(rf_word(addr + size - 1)) + 1;
     uintptr_t base = addr & ~(LINE_BYTES - 1), last = addr + size;
     bool races = false;
-    for (uint8_t *line = first; (line = next_known(line, end)) < end; line++) {
+    for (uint8_t *line = first; (line = next_known(line, end, true)) < end; line++) {
         uintptr_t from = base + (uintptr_t)(line - first) * LINE_BYTES, to = from + LINE_BYTES;
         struct rf_found found;
         if (step_line(&step, from < addr ? addr : from, to > last ? last : to, pc, size, &found) && !races) {
@@ -257,7 +268,8 @@ void rf_pacer_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned
 void rf_pacer_clear(uint64_t *from, uint64_t *to)
 {
     uint8_t *end = rf_line(to - 1) + 1;
-    for (uint8_t *line = rf_line(from); (line = next_known(line, end)) < end; line++) {
+    /* Who gives patches back has said already that they are not touched. */
+    for (uint8_t *line = rf_line(from); (line = next_known(line, end, false)) < end; line++) {
         uint64_t *word = (uint64_t *)((((uintptr_t)line - RF_LINES) << RF_LINE_BITS) + RF_WORDS),
                  *after = word + WORDS_OF_LINE;
         for (uint64_t *at = word < from ? from : word; at < to && at < after; at++)

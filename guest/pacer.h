@@ -5,8 +5,11 @@
  * 2. rf_gate says whether now is a period. It is written under the lock of guest/pacer.c and read without: who sees it as it was an instant
  *    ago accesses as if it had come then. A step on a word is atomic whoever samples.
  * 3. A line is 64 bytes of memory. Its byte (rf_line) is 0 only if all of its words are, or one of them is just being set: outside of
- *    periods hooks look at the byte, a small part of what the words take, and return. Who sets a word sets the byte afterwards; who
- *    clears the byte does it first, has a fence, and then looks at the words once more (rf_line_look). So of the two one sees the other.
+ *    periods hooks look at the byte, a small part of what the words take, and return. Who sets a word makes the byte RF_LINE_KNOWN
+ *    afterwards. Who finds all words 0 makes it RF_LINE_ASKED, which hooks take for known, has a fence, looks at the words once more, and
+ *    makes it 0 only if nobody has made it RF_LINE_KNOWN meanwhile. So of the two one sees the other, and the byte of a word that
+ *    has been set is never 0, not even for a moment. One thread at a time asks for a line: else it could take another's
+ *    question for its own.
  * 4. Outside of periods no moment is made, so no time advances: to publish a clock again tells nobody anything new. The first access of
  *    a thread in a period has a moment, whose time is greater than all that the thread has published (guest/moments.h): the tick
  *    with which PACER begins a period (Table 5) is there by itself.
@@ -21,6 +24,7 @@
 extern bool rf_pacer RF_OURS;
 
 enum { RF_GATE_KNOWN, RF_GATE_SAMPLING };
+enum { RF_LINE_KNOWN = 1, RF_LINE_ASKED };
 extern uint8_t rf_gate[2] RF_OURS; /* whether there has been a period, so that something may be known; whether now is one */
 
 /* The options ask for pacer, and for nothing that it can only do behind the tap: there it counts (--stats), and there it refuses

@@ -11,7 +11,7 @@
 static inline void rf_spin_wait(uint32_t *lock)
 {
     for (unsigned turns = 0; __atomic_load_n(lock, __ATOMIC_RELAXED); turns++) {
-        for (unsigned i = 0; i < 1u << turns && turns < 7; i++)
+        for (unsigned i = 0; turns < 7 && i < 1u << turns; i++)
             __builtin_ia32_pause();
         if (turns >= 7) /* with fewer cores than threads the owner may not be running */
             rf_yield();

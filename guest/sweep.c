@@ -128,6 +128,7 @@ static void prepare_thread(struct rf_self *self, void *context)
     for (uint32_t i = 0; self->moments && i <= self->moments_mask; i++)
         if (self->moments[i].moment) /* a page that is only looked at needs no memory */
             self->moments[i].moment = 0;
+    self->noted_moment = 0;
     rf_last_steps_end(self);
     rf_nearby_clear(self);
     self->wants_sweep = false;

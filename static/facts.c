@@ -76,10 +76,9 @@ static bool may_publish(const struct rf_program_ir *program, const struct rf_set
     switch (rf_program_kind(program, object)) {
     case RF_O_GLOBAL:
     case RF_O_CONSTANT:
-    case RF_O_THREAD_LOCAL:
     case RF_O_FUNCTION:
         break;
-    default:
+    default: /* and what is a thread's own: it lies beside its stack, and escapes with it */
         address = true;
     }
     return (seen || rf_set_next(rf_points_of(program->points, access->pointer), 0) == UINT32_MAX) && address;

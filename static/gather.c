@@ -522,13 +522,36 @@ struct pending {
     rf_node argument; /* of these two */
 };
 
+/* A structure that is passed by value: the caller says where it is, and the function gets the address of a copy on its own stack. What it
+ * finds among unnamed arguments is the content itself. */
+static void pass_by_value(struct rf_program_ir *program, uint32_t function, unsigned index, rf_node argument)
+{
+    rf_node to = parameter(program, function, index);
+    if (index >= LLVMCountParams(program->functions[function].value)) {
+        rf_points_load(program->points, to, shifted(program, argument));
+        return;
+    }
+    rf_points_add(program->points, to, new_memory(program, RF_O_LOCAL));
+    copy_memory(program, to, argument, NULL);
+}
+
+static bool is_by_value(LLVMValueRef call, unsigned index)
+{
+    static const char name[] = "byval";
+    return LLVMGetCallSiteEnumAttribute(call, index + 1, LLVMGetEnumAttributeKindForName(name, sizeof name - 1));
+}
+
 static void reach(struct rf_program_ir *program, uint32_t call, uint32_t function)
 {
     LLVMValueRef instruction = program->calls[call].instruction;
     if (!add_callee(program, call, function))
         return;
-    for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction); i++)
-        rf_points_copy(program->points, parameter(program, function, i), node_of(program, LLVMGetOperand(instruction, i)));
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(instruction); i++) {
+        rf_node argument = node_of(program, LLVMGetOperand(instruction, i));
+        rf_points_copy(program->points, parameter(program, function, i), argument);
+        if (is_by_value(instruction, i))
+            pass_by_value(program, function, i, argument);
+    }
     if (!program->functions[function].wraps) {
         rf_points_copy(program->points, node_of(program, instruction), program->functions[function].result);
         return;
