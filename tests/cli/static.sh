@@ -90,6 +90,72 @@ C
 # One thread, made and joined once: before and after there is nothing beside it; fields are told apart, functions are found by pointer.
 check shared 'ai cj '
 
+cat >value.c <<'C'
+#include <pthread.h>
+#include <stdarg.h>
+struct large { int *to; long rest[3]; };
+static struct large kept;
+static struct large *given;
+static int number, named;
+static void unnamed(int count, ...)
+{
+    va_list list;
+    va_start(list, count);
+    struct large one = va_arg(list, struct large);
+    *one.to = 1; /* a */
+    va_end(list);
+}
+static void by_name(struct large copy)
+{
+    given = &copy; /* g */
+    copy.rest[0]++; /* b */
+    *copy.to = 2;   /* c */
+}
+static void *work(void *unused)
+{
+    struct large mine = { &number, { 0 } };
+    unnamed(1, mine);
+    kept.to = &named;
+    by_name(kept);
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    number = 3;         /* d */
+    named = 4;          /* e */
+    given->rest[0]++;   /* f */
+    return 0;
+}
+C
+# The callee has a copy of its own, and its address is one that others do not know yet; among unnamed arguments is the content itself.
+check value 'ad bf ce fg '
+"$redflag" static --facts value.facts value.bc >/dev/null
+grep -q "^publish .*value\.c:$(grep -n '/\* g \*/' value.c | cut -d: -f1) " value.facts || fail "the address of a copy publishes nothing"
+
+cat >own.c <<'C'
+#include <pthread.h>
+_Thread_local long own;
+long *given;
+static void *work(void *unused)
+{
+    given = &own;
+    own++;
+    return unused;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, work, 0);
+    pthread_join(t, 0);
+    return 0;
+}
+C
+"$redflag" cc --bitcode -g -pthread -c own.c -o own.o
+"$redflag" static --facts own.facts own.bc >/dev/null
+grep -q '^publish .*own\.c:6 ' own.facts || fail "the address of what is a thread's own publishes nothing"
+
 cat >loop.c <<'C'
 #include <pthread.h>
 static int count;
