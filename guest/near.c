@@ -35,8 +35,9 @@ void rf_slow_access(void);
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003u
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004u
 #define RF_PUT_HOOK 0x7a5a0100u
-void __tsan_read_range(void *addr, size_t size);
-void __tsan_write_range(void *addr, size_t size);
+/* guest/plain_hooks.c: __tsan_read_range() and __tsan_write_range(), by names of our own. */
+void rf_hook_read_range(void *addr, size_t size) RF_OURS;
+void rf_hook_write_range(void *addr, size_t size) RF_OURS;
 
 #define PAGE ((uintptr_t)4096)
 
@@ -159,8 +160,8 @@ static void fill_block(uint8_t *to, void *unused)
         uint64_t word = 0;
         __builtin_memcpy(&word, to + i, i + 8 <= size ? 8 : 4);
         uintptr_t function = word == RF_PUT_SLOW          ? (uintptr_t)&rf_slow_access
-                             : word == RF_PUT_READ_RANGE  ? (uintptr_t)&__tsan_read_range
-                             : word == RF_PUT_WRITE_RANGE ? (uintptr_t)&__tsan_write_range
+                             : word == RF_PUT_READ_RANGE  ? (uintptr_t)&rf_hook_read_range
+                             : word == RF_PUT_WRITE_RANGE ? (uintptr_t)&rf_hook_write_range
                                                           : 0;
         if (function) {
             __builtin_memcpy(to + i, &function, 8);

@@ -80,6 +80,10 @@ void __tsan_write_range(void *addr, size_t size)
     rf_escape_stores((uintptr_t)addr, size, RF_A_WRITE);
 }
 
+/* A relocation with a hook's name would make this library look like one whose text has calls of hooks, to be searched at every start. */
+extern __typeof__(__tsan_read_range) rf_hook_read_range RF_OURS __attribute__((alias("__tsan_read_range")));
+extern __typeof__(__tsan_write_range) rf_hook_write_range RF_OURS __attribute__((alias("__tsan_write_range")));
+
 RF_EXPORT void __tsan_read_range_pc(void *addr, size_t size, void *pc);
 void __tsan_read_range_pc(void *addr, size_t size, void *pc)
 {

@@ -16,6 +16,11 @@ fail() {
 
 [ -e "$library" ] || fail "there is no $library"
 
+# It would be taken for a library whose text has calls of hooks, and be searched at every start.
+if readelf -rW "$library" | grep ' __tsan_[a-z_]*\(read\|write\|func\)'; then
+    fail "the library refers to a hook by its name"
+fi
+
 # -- instructions to the return -----------------------------------------------------------------------------------------------------
 
 objdump -d --no-show-raw-insn -j .text "$library" >text.s
