@@ -242,10 +242,11 @@ for file in $files; do
     # shellcheck disable=SC2086
     "$redflag" cc --bitcode -g -O1 -pthread -I "$top" $flags -o "$name" "$source" 2>log || { [ -n "${ALL:-}" ] && continue; fail "$file: $(cat log)"; }
     "$redflag" static --facts "$name.pairs.facts" "$name.bc" >"$name.pairs"
-    for _ in 1 2; do timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || true; done
-    status=0
-    timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || status=$?
-    case $status in 2 | 124) fail "$name: caper ended with $status: $(cat log)" ;; esac
+    for _ in 1 2 3; do # to the steady state; otherwise it ends with the program's status
+        status=0
+        timeout 100 "$redflag" caper -q --pairs "$name.pairs" -- "./$name" >log 2>&1 </dev/null || status=$?
+        case $status in 2 | 124) fail "$name: caper ended with $status: $(cat log)" ;; esac
+    done
     "$redflag" caper --pairs "$name.pairs" --show | sed 's|[^ ]*/||g' | awk '{ print $1, $2; print $2, $1 }' | sort -u >dynamic
     timeout 100 "$redflag" record -q -o trace.rft -- "./$name" >log 2>&1 </dev/null || true # with the program's status
     status=0
