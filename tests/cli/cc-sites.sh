@@ -2,6 +2,7 @@
 # `redflag cc --sites FILE` instruments what holds a candidate site, and nothing else; `redflag chase` finds the race in what it builds.
 set -eu
 redflag=${REDFLAG:?}
+root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -28,6 +29,7 @@ END
 cat >src/racy.c <<'END'
 #include <pthread.h>
 #include <unistd.h>
+#include "tests/programs/order.h"
 int shared, other, work[1000];
 int busy(void)
 {
@@ -40,11 +42,12 @@ static void *first(void *x)
 {
     for (int i = 0; i < 200; i++, usleep(500))
         shared = i;
+    reach(1);
     return x;
 }
-static void *second(void *x)
+static void *second(void *x) /* for as long as the first, however late that begins: it waits for us */
 {
-    for (int i = 0; i < 200; i++, usleep(500))
+    for (int i = 0; present_stage() < 1; i++, usleep(500))
         shared = -i;
     return x;
 }
@@ -108,26 +111,26 @@ for compiler in gcc clang; do
     export REDFLAG_CC=$compiler REDFLAG_CXX=$plus
     cat >list <<'END'
 # the race, as one pair
-src/racy.c:14,racy.c:20
+src/racy.c:15,racy.c:22
 END
     "$redflag" cc --sites list -g -O1 -c -o plain.o src/plain.c
-    "$redflag" cc --sites list -g -O1 -c -o racy.o src/racy.c
+    "$redflag" cc --sites list -g -O1 -c -o racy.o -I"$root" src/racy.c
     ! nm plain.o | grep -q __tsan_ || fail "$compiler: a file without a candidate is instrumented"
     nm racy.o | grep -q __tsan_write4 || fail "$compiler: the file of the candidates is not instrumented"
     "$redflag" cc --sites list -g -O1 -o app racy.o plain.o
     [ $compiler = gcc ] || [ "$(functions app)" = "first second " ] || fail "clang: hooks in $(functions app)"
     status=0
-    timeout 100 "$redflag" chase --pair racy.c:14,racy.c:20 --delay 20s --max-overhead 100% --least 60min ./app 2>err || status=$?
+    timeout 100 "$redflag" chase --pair racy.c:15,racy.c:22 --delay 20s --max-overhead 100% --least 60min ./app 2>err || status=$?
     [ $status -eq 66 ] || fail "$compiler: the race was not found: $status $(cat err)"
     # compiled and linked at once
-    "$redflag" cc --sites list -g -O1 -o app src/racy.c
+    "$redflag" cc --sites list -g -O1 -o app -I"$root" src/racy.c
     [ $compiler = gcc ] || [ "$(functions app)" = "first second " ] || fail "clang, at once: hooks in $(functions app)"
     [ -n "$(functions app)" ] || fail "$compiler: nothing is instrumented"
 
     # a line of a header is in every file that includes it
     echo 'include/inside.h:4' >list
     "$redflag" cc --sites=list -g -O2 -fPIC -Iinclude -c -o user.o src/user.c
-    "$redflag" cc --sites=list -g -O2 -Iinclude -c -o racy.o src/racy.c
+    "$redflag" cc --sites=list -g -O2 -Iinclude -c -o racy.o -I"$root" src/racy.c
     nm user.o | grep -q __tsan_ || fail "$compiler: the header's line is not instrumented"
     ! nm racy.o | grep -q __tsan_ || fail "$compiler: racy.c does not include it"
     "$redflag" cc -shared -o user.so user.o
@@ -151,9 +154,9 @@ END
     [ $compiler = gcc ] || [ "$(functions user.so)" = "more " ] || fail "@more: $(functions user.so)"
 
     # what `redflag sites` prints is a list too
-    "$redflag" cc -g -O1 -o app src/racy.c
-    "$redflag" sites --at racy.c:14 ./app >list
-    "$redflag" cc --sites list -g -O1 -c -o racy.o src/racy.c
+    "$redflag" cc -g -O1 -o app -I"$root" src/racy.c
+    "$redflag" sites --at racy.c:15 ./app >list
+    "$redflag" cc --sites list -g -O1 -c -o racy.o -I"$root" src/racy.c
     nm racy.o | grep -q __tsan_write4 || fail "$compiler: a list of sites"
     # errors of the source are the compiler's own
     echo 'int x = ;' >bad.c

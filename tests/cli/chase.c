@@ -1,5 +1,6 @@
 /* Scenes for tests/cli/chase.sh: each has a first and a second site, marked by FIRST and SECOND in a comment of their line. The threads of
- * a scene come to their sites again and again until somebody has waited there for long enough, or for `rounds` times. */
+ * a scene come to their sites again and again, `rounds` times at least, and until both have: however late one of them begins, the other
+ * is still there, and each comes to its site once more when the other has been at its own. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/programs/order.h"
 
 #define QUIET __attribute__((no_sanitize("thread"), noinline))
 
@@ -27,9 +30,19 @@ QUIET static void pause_a_little(void)
     usleep(500);
 }
 
+/* The number of the next round, from 1 on; 0: there is none. */
+QUIET static int next(int round)
+{
+    if (round == rounds)
+        arrive();
+    if (round <= rounds || present_stage() == 2)
+        round++;
+    return round <= rounds + 2 ? round : 0;
+}
+
 static void *plain_first(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         shared = i; /* FIRST plain */
     return x;
 }
@@ -42,21 +55,21 @@ static __attribute__((noinline)) void deeper(int i)
 
 static void *plain_second(void *x)
 {
-    for (int i = 0; i < rounds; i++)
+    for (int i = 0; (i = next(i));)
         deeper(i);
     return x;
 }
 
 static void *same(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         counter++; /* FIRST same SECOND same */
     return x;
 }
 
 static void *locked_first(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little()) {
+    for (int i = 0; (i = next(i)); pause_a_little()) {
         pthread_mutex_lock(&lock);
         shared = i; /* FIRST locked */
         pthread_mutex_unlock(&lock);
@@ -66,7 +79,7 @@ static void *locked_first(void *x)
 
 static void *locked_second(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little()) {
+    for (int i = 0; (i = next(i)); pause_a_little()) {
         pthread_mutex_lock(&lock);
         shared = -i; /* SECOND locked */
         pthread_mutex_unlock(&lock);
@@ -76,7 +89,7 @@ static void *locked_second(void *x)
 
 static void *rwlock_first(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little()) {
+    for (int i = 0; (i = next(i)); pause_a_little()) {
         pthread_rwlock_wrlock(&rwlock);
         shared = i; /* FIRST rwlock */
         pthread_rwlock_unlock(&rwlock);
@@ -87,7 +100,7 @@ static void *rwlock_first(void *x)
 static void *rwlock_second(void *x)
 {
     int sum = 0;
-    for (int i = 0; i < rounds; i++, pause_a_little()) {
+    for (int i = 0; (i = next(i)); pause_a_little()) {
         pthread_rwlock_rdlock(&rwlock);
         sum += shared; /* SECOND rwlock */
         pthread_rwlock_unlock(&rwlock);
@@ -121,14 +134,14 @@ static void *handover_second(void *x)
 
 static void *bytes_first(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         bytes[0] = (unsigned char)i; /* FIRST bytes */
     return x;
 }
 
 static void *bytes_second(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         bytes[1] = (unsigned char)i; /* SECOND bytes */
     return x;
 }
@@ -136,7 +149,7 @@ static void *bytes_second(void *x)
 static void *reads(void *x)
 {
     int sum = 0;
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         sum += shared; /* FIRST reads SECOND reads */
     __atomic_fetch_add(&sum_of_reads, sum, __ATOMIC_RELAXED);
     return x;
@@ -144,14 +157,14 @@ static void *reads(void *x)
 
 static void *atomics_first(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         atomic_store_explicit(&mixed, i, memory_order_relaxed); /* FIRST atomics FIRST mixed */
     return x;
 }
 
 static void *atomics_second(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         atomic_fetch_add_explicit(&mixed, 1, memory_order_relaxed); /* SECOND atomics */
     return x;
 }
@@ -163,35 +176,35 @@ static __attribute__((noinline)) void tail(void)
 
 static void *tails(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         tail();
     return x;
 }
 
 static void *mixed_second(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         *(int *)&mixed = i; /* SECOND mixed FIRST tail */
     return x;
 }
 
 static void *ranges_first(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         wide = source; /* FIRST ranges */
     return x;
 }
 
 static void *ranges_second(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         wide.words[5] = i; /* SECOND ranges */
     return x;
 }
 
 static void *heap_first(void *x)
 {
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         heap[3] = i; /* FIRST heap */
     return x;
 }
@@ -199,7 +212,7 @@ static void *heap_first(void *x)
 static void *heap_second(void *x)
 {
     int sum = 0;
-    for (int i = 0; i < rounds; i++, pause_a_little())
+    for (int i = 0; (i = next(i)); pause_a_little())
         sum += heap[3]; /* SECOND heap */
     __atomic_fetch_add(&sum_of_reads, sum, __ATOMIC_RELAXED);
     return x;
@@ -272,7 +285,8 @@ static void *plugin(void *file)
     if (!library)
         abort();
     *(void **)&work = dlsym(library, "work");
-    work(&shared, rounds);
+    for (int i = 0; (i = next(i));)
+        work(&shared, 1);
     return NULL;
 }
 

@@ -4,6 +4,7 @@
 set -eu
 redflag=${REDFLAG:?}
 here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -37,8 +38,8 @@ chase() {
 
 patient='--delay 20s --max-overhead 100% --least 60min'
 busy='--delay 1ms --max-overhead 100% --least 60min'
-REDFLAG_CC=gcc "$redflag" cc -g -O1 -foptimize-sibling-calls -w -o gcc-app scenes.c -ldl
-REDFLAG_CC=clang "$redflag" cc -g -O1 -w -o clang-app scenes.c -ldl
+REDFLAG_CC=gcc "$redflag" cc -g -O1 -I"$root" -foptimize-sibling-calls -w -o gcc-app scenes.c -ldl
+REDFLAG_CC=clang "$redflag" cc -g -O1 -I"$root" -w -o clang-app scenes.c -ldl
 
 for app in ./gcc-app ./clang-app; do
     # found: one wait suffices
@@ -96,7 +97,7 @@ chase 0 plain 50
 grep -q ' 0 waits' err || fail "waited without a budget: $(cat err)"
 
 # without a build id; in a library; in one that is loaded later
-REDFLAG_CC=gcc "$redflag" cc -g -O1 -w -Wl,--build-id=none -o nameless scenes.c -ldl
+REDFLAG_CC=gcc "$redflag" cc -g -O1 -I"$root" -w -Wl,--build-id=none -o nameless scenes.c -ldl
 app=./nameless options=$patient
 chase 66 plain 200
 cat >plugin.c <<'END'

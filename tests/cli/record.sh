@@ -39,7 +39,7 @@ cat >program.c <<'C'
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-int shared, rounds = 1000;
+int shared, rounds = 1000, endless;
 static int cells[4096];
 static unsigned seed;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -48,10 +48,24 @@ static void *race(void *unused)
     shared++;
     return unused;
 }
+/* Under the mutex. One that is endless leaves its number in a file, and goes on until that is gone, and then to its end. */
+static int goes_on(void)
+{
+    static int told;
+    if (endless && !told++) {
+        FILE *file = fopen("begun.new", "w");
+        fprintf(file, "%d\n", (int)getpid());
+        fclose(file);
+        rename("begun.new", "begun");
+    }
+    return endless && access("begun", F_OK) == 0;
+}
 static void *busy(void *unused)
 {
     for (int i = 0; i < rounds; i++) {
         pthread_mutex_lock(&mutex);
+        if (i == 50 && goes_on())
+            i = 0;
         for (int k = 0; k < 1000; k++)
             cells[(seed = seed * 1103515245 + 12345) >> 16 & 4095]++; /* packs badly */
         pthread_mutex_unlock(&mutex);
@@ -95,9 +109,10 @@ int main(int argc, char **argv)
         waitpid(child, &result, 0);
         return WEXITSTATUS(result);
     }
+    endless = !strcmp(how, "endless");
     if (!strcmp(how, "long"))
         rounds = 6000;
-    two(!strcmp(how, "busy") || !strcmp(how, "long") ? busy : race);
+    two(!strcmp(how, "busy") || !strcmp(how, "long") || endless ? busy : race);
     if (!strcmp(how, "kill"))
         kill(getpid(), SIGKILL);
     if (!strcmp(how, "abort"))
@@ -135,11 +150,20 @@ status 139 "$REDFLAG" record -o t.rft ./ours crash
 status 66 "$REDFLAG" analyze t.rft
 status 7 "$REDFLAG" record -o t.rft ./ours _exit
 status 66 "$REDFLAG" analyze t.rft
+# start: `ours endless`, recorded, which is in the midst of its work; $recorder and $program are the two
+start() {
+    rm -f begun
+    "$REDFLAG" record -o t.rft ./ours endless >out 2>&1 &
+    recorder=$!
+    until [ -e begun ]; do
+        kill -0 $recorder || fail "it ended before it was in the midst of its work: $(cat out)"
+        sleep 0.1
+    done
+    program=$(cat begun)
+}
 # From outside, in the middle.
-"$REDFLAG" record -o t.rft ./ours long >out 2>&1 &
-recorder=$!
-sleep 1
-kill -KILL "$(pgrep -P $recorder)"
+start
+kill -KILL "$program"
 got=0
 wait $recorder || got=$?
 [ "$got" -eq 137 ] || fail "killed from outside, it ended with $got"
@@ -170,18 +194,15 @@ chmod +x script
 status 9 "$REDFLAG" record -o t.rft ./script
 status 66 "$REDFLAG" analyze t.rft
 # A recorder that is gone does not hold up the program.
-"$REDFLAG" record -o t.rft ./ours long >out 2>&1 &
-recorder=$!
-sleep 0.5
-program=$(pgrep -P $recorder)
+start
 kill -KILL $recorder
 wait $recorder || true
-for _ in $(seq 100); do
-    kill -0 "$program" 2>/dev/null || break
+rm begun
+for _ in $(seq 1000); do
+    if grep -q 'the end' out; then break; fi
     sleep 0.1
 done
-if kill -0 "$program" 2>/dev/null; then fail "the program hangs without its recorder"; fi
-said 'the end'
+grep -q 'the end' out || { kill -KILL "$program" || true; fail "the program hangs without its recorder"; }
 status 3 "$REDFLAG" analyze t.rft
 status 0 "$REDFLAG" record -q -o t.rft ./ours busy
 status 0 "$REDFLAG" simulate t.rft

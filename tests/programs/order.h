@@ -51,6 +51,24 @@ static inline void hidden_sleep(long milliseconds)
     __asm__ volatile("syscall" : "=a"(result) : "0"(35L), "D"(wanted), "S"(0L) : "rcx", "r11", "memory");
 }
 
+static inline int hidden_tid(void)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "0"(186L) : "rcx", "r11", "memory");
+    return (int)result;
+}
+
+/* Until the thread with this number has ended, whether or not anybody joins it: then a signal does not find it any more. */
+static inline void await_end(int tid)
+{
+    long process, result;
+    __asm__ volatile("syscall" : "=a"(process) : "0"(39L) : "rcx", "r11", "memory");
+    do {
+        hidden_yield();
+        __asm__ volatile("syscall" : "=a"(result) : "0"(234L), "D"(process), "S"((long)tid), "d"(0L) : "rcx", "r11", "memory");
+    } while (result == 0);
+}
+
 /* What the program itself expects: a broken runtime must not pass for a quiet one. */
 #define MUST(condition) \
     do { \

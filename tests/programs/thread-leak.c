@@ -7,7 +7,7 @@
 
 NOINLINE void *work(void *unused)
 {
-    reach(1);
+    reach(hidden_tid());
     return unused;
 }
 
@@ -21,6 +21,6 @@ int main(void)
 {
     start_it();
     await(1);
-    hidden_sleep(50);
+    await_end(present_stage());
     return 0;
 }

@@ -262,13 +262,14 @@ static uint64_t figure_word;
 static const struct policy *figure_policy;
 static uint32_t in_the_middle, second_done;
 
-/* t1 has decided, and has not stored: now t2 comes. It is waited for as long as it can get anywhere. */
+/* t1 has decided, and has not stored: now t2 comes. It is waited for to its end if nothing holds it up; otherwise for a while, in which it
+ * comes to wherever it must wait for us. */
 static void wait_in_the_middle(struct access *access)
 {
     if (access->times > 1)
         return;
     __atomic_store_n(&in_the_middle, 1, __ATOMIC_SEQ_CST);
-    for (unsigned i = 0; i < 200 && !__atomic_load_n(&second_done, __ATOMIC_SEQ_CST); i++)
+    for (unsigned i = 0; (i < 200 || !figure_policy->atomic) && !__atomic_load_n(&second_done, __ATOMIC_SEQ_CST); i++)
         usleep(100);
 }
 
