@@ -19,7 +19,7 @@ CFLAGS ?= -O2 -g1
 SANITIZE ?=
 V ?=
 # All cores for the targets that call make themselves, unless the caller said how many.
-JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j"$$(nproc)")
+ALL_CORES = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j"$$(nproc)")
 Q := $(if $(V),,@)
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
 
@@ -209,7 +209,7 @@ setup:
 
 demo:
 	@scripts/setup build
-	@$(MAKE) --no-print-directory $(JOBS) $(B)/redflag rt
+	@$(MAKE) --no-print-directory $(ALL_CORES) $(B)/redflag rt
 	@REDFLAG=$(B)/redflag scripts/demo
 
 tests: $(UNIT)
@@ -243,7 +243,7 @@ soak: all
 
 tsan-suite:
 	@scripts/setup build check suite
-	@$(MAKE) --no-print-directory $(JOBS) all
+	@$(MAKE) --no-print-directory $(ALL_CORES) all
 	@B=$(B) scripts/tsan-suite --runtime=$(or $(RUNTIME),redflag) $(TESTS)
 
 check:
@@ -254,7 +254,7 @@ fuzzers: $(FUZZERS)
 
 fuzz:
 	@scripts/setup build check
-	@$(MAKE) --no-print-directory $(JOBS) fuzzers B=$(B)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
+	@$(MAKE) --no-print-directory $(ALL_CORES) fuzzers B=$(B)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
 	@set -e; for f in $(FUZZERS:$(B)/%=$(B)/fuzz/%); do scripts/fuzz $(FUZZ_SECONDS) $$f; done
 
 bench: all
