@@ -72,12 +72,19 @@ _Static_assert(RF_OP_COUNT < 31, "a bit for each operation, and one for the mark
 #define RF_NAMED_BASE (UINT64_C(1) << 60)
 
 /* Bytes of addresses that stay together when variables are shared out: neighbours are accessed one after the other, and their cells
- * share pages. Smaller units make more and shorter ranges for each worker, larger ones an uneven division of small programs. */
+ * share pages. Smaller units change hands more often, larger ones make an uneven division of small programs. */
 #define RF_SHARD 65536u
 
-/* Events from `begin` up to, not including, `end`. */
-struct rf_range {
-    uint32_t begin, end;
+/* Whose share of the variables an address belongs to. */
+static inline uint32_t rf_shard_of(uint64_t addr, uint32_t shards)
+{
+    return (uint32_t)((((addr / RF_SHARD) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) * shards >> 32);
+}
+
+/* What one worker sees of a batch, in order: the accesses to its variables, and all that is no access. */
+struct rf_share {
+    struct rf_event *events;
+    size_t count, capacity;
 };
 
 struct rf_batch {
@@ -85,13 +92,6 @@ struct rf_batch {
     size_t count;
     uint64_t base; /* full number of the first event (anything up to 2^32 - 1 below the largest will do) */
     uint32_t ops;  /* bit (1 << op) is set for every op that occurs, RF_OPS_SYSTEM if any event has the mark */
-    /* The share of one worker: rising ranges of events; NULL for all of them. No group (invariant 3) is torn. */
-    const struct rf_range *ranges;
-    size_t range_count;
-    /* Rising indexes of events: of all that are no access, and of every access with another RF_SHARD of addresses, or no access,
-     * before it (there may be a few more). NULL: nobody has written them down. */
-    const uint32_t *seams;
-    size_t seam_count;
 };
 
 static inline uint64_t rf_event_number(const struct rf_batch *batch, const struct rf_event *event)

@@ -239,27 +239,36 @@ bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, str
         *batch = chunk->ready;
         return true;
     }
+    struct rf_share whole = { .events = chunk->events, .capacity = chunk->capacity };
+    bool good = rf_chunk_decode_shares(chunk, batch, &whole, 1);
+    chunk->events = whole.events;
+    chunk->capacity = whole.capacity;
+    batch->events = whole.events;
+    return good;
+}
+
+bool rf_chunk_decode_shares(struct rf_chunk *chunk, struct rf_batch *batch, struct rf_share *shares, unsigned share_count)
+{
     *batch = (struct rf_batch){ .base = chunk->header.first };
+    for (unsigned i = 0; i < share_count; i++) { /* any of them may get all */
+        shares[i].events = rf_reserve(shares[i].events, &shares[i].capacity, chunk->header.events, sizeof *shares[i].events);
+        shares[i].count = 0;
+    }
     chunk->flaw = rf_chunk_unpack(chunk);
     if (chunk->flaw)
         return false;
-    chunk->events = rf_reserve(chunk->events, &chunk->capacity, chunk->header.events, sizeof *chunk->events);
-    if (chunk->marks_seams)
-        chunk->seams = rf_reserve(chunk->seams, &chunk->seams_capacity, chunk->header.events, sizeof *chunk->seams);
-    struct rf_rft_decoded decoded = { .events = chunk->events,
-                                      .seams = chunk->seams,
-                                      .threads = chunk->threads,
-                                      .threads_capacity = chunk->threads_capacity };
+    struct rf_rft_decoded decoded = {
+        .shares = shares, .share_count = share_count, .threads = chunk->threads, .threads_capacity = chunk->threads_capacity
+    };
     chunk->flaw = rf_rft_decode(&chunk->header, chunk->raw, chunk->limits, &decoded);
     chunk->threads = decoded.threads;
     chunk->threads_capacity = decoded.threads_capacity;
-    if (chunk->flaw)
+    if (chunk->flaw) {
+        for (unsigned i = 0; i < share_count; i++)
+            shares[i].count = 0;
         return false;
-    *batch = (struct rf_batch){ .events = chunk->events,
-                                .count = chunk->header.events,
-                                .base = chunk->header.first,
-                                .ops = decoded.ops,
-                                .seams = decoded.seams,
-                                .seam_count = decoded.seam_count };
+    }
+    batch->count = chunk->header.events;
+    batch->ops = decoded.ops;
     return true;
 }

@@ -174,11 +174,6 @@ struct rf_chunk *rf_chunk_new(void)
     return chunk;
 }
 
-void rf_chunk_mark_seams(struct rf_chunk *chunk)
-{
-    chunk->marks_seams = true;
-}
-
 void rf_chunk_free(struct rf_chunk *chunk)
 {
     if (!chunk)
@@ -188,7 +183,6 @@ void rf_chunk_free(struct rf_chunk *chunk)
     free(chunk->packed);
     free(chunk->raw);
     free(chunk->threads);
-    free(chunk->seams);
     ZSTD_freeDCtx(chunk->unpacker);
     free(chunk);
 }
@@ -215,6 +209,11 @@ void rf_reader_view(struct rf_reader *reader, unsigned view)
 void rf_reader_resolve(struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch)
 {
     rf_resolve(reader->resolver, chunk, batch);
+}
+
+bool rf_reader_resolves(const struct rf_reader *reader, const struct rf_batch *batch)
+{
+    return rf_resolves(reader->resolver, batch);
 }
 
 enum rf_trace_status rf_reader_next(struct rf_reader *reader, struct rf_batch *batch)

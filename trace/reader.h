@@ -42,9 +42,6 @@ struct rf_chunk {
     struct rf_rft_limits limits;
     struct rf_rft_thread *threads;
     size_t threads_capacity;
-    bool marks_seams;
-    uint32_t *seams;
-    size_t seams_capacity;
     ZSTD_DCtx *unpacker;
     uint64_t offset;  /* where in the file it begins */
     uint64_t before;  /* events before it */
@@ -92,6 +89,7 @@ struct rf_resolver *rf_resolver_new(void);
 void rf_resolver_free(struct rf_resolver *resolver);
 void rf_resolver_view(struct rf_resolver *resolver, unsigned view);
 unsigned rf_resolver_viewed(const struct rf_resolver *resolver);
+bool rf_resolves(const struct rf_resolver *resolver, const struct rf_batch *batch);
 void rf_resolve(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *batch);
 
 #endif

@@ -207,7 +207,7 @@ static void order_identity(struct rf_chunk *chunk, struct rf_batch *out, struct 
     append(chunk, out, event);
 }
 
-static bool is_as_it_is(const struct rf_resolver *resolver, const struct rf_batch *batch)
+bool rf_resolves(const struct rf_resolver *resolver, const struct rf_batch *batch)
 {
     uint32_t looked_at = RAW_OPS | RF_OPS_SYSTEM;
     if (resolver->view & RF_VIEW_NO_CLEAR)
@@ -216,12 +216,12 @@ static bool is_as_it_is(const struct rf_resolver *resolver, const struct rf_batc
         looked_at |= 1u << RF_COPY;
     if (resolver->view & RF_VIEW_NO_IDENTITY)
         looked_at |= 1u << RF_FORK | 1u << RF_JOIN;
-    return !(batch->ops & looked_at) && resolver->open == 0 && resolver->identities == 0;
+    return batch->ops & looked_at || resolver->open || resolver->identities;
 }
 
 void rf_resolve(struct rf_resolver *resolver, struct rf_chunk *chunk, struct rf_batch *batch)
 {
-    if (is_as_it_is(resolver, batch))
+    if (!rf_resolves(resolver, batch))
         return;
     bool identities = !(resolver->view & RF_VIEW_NO_IDENTITY);
     struct rf_batch out = { .base = batch->base };

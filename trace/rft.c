@@ -299,42 +299,36 @@ struct columns {
     uint32_t largest_site;
 };
 
-/* Once at most for each event, in their order. */
-static void mark_seam(struct rf_rft_decoded *decoded, const struct rf_event *event)
-{
-    uint32_t index = (uint32_t)(event - decoded->events);
-    if (!decoded->seam_count || decoded->seams[decoded->seam_count - 1] != index)
-        decoded->seams[decoded->seam_count++] = index;
-}
-
 /* Decodes accesses until another tag, or the end of the tags or of the room. False if a column is too short. */
 static bool decode_accesses(struct cursor *cursor, struct columns *columns, const struct meaning *meanings,
-                            struct rf_rft_decoded *decoded, struct rf_event **out, const struct rf_event *end)
+                            struct rf_rft_decoded *decoded, size_t *room)
 {
     /* Copies, so that the loop keeps them in registers: a store of an event could change what a pointer leads to. */
     const unsigned char *tags = cursor->tags, *addrs = columns->addrs, *sites = columns->sites;
-    struct rf_event *to = *out;
     uint64_t addr = cursor->now.variable;
     uint32_t site = cursor->now.site, number = (uint32_t)cursor->number, thread = cursor->now.thread;
     unsigned crossing = columns->crossing, any = columns->any_tag, all = columns->all_tags;
     uint32_t largest = columns->largest_site;
-    uint64_t near = decoded->seams ? RF_SHARD - 1 : UINT64_MAX; /* bits in which neighbours may differ */
+    uint64_t near = decoded->share_count > 1 ? RF_SHARD - 1 : UINT64_MAX; /* bits that do not change the owner */
+    struct rf_share *owner = &decoded->shares[rf_shard_of(addr, decoded->share_count)];
+    struct rf_event *to = owner->events + owner->count;
+    size_t left = *room;
     bool more = true;
-    if (decoded->seams)
-        mark_seam(decoded, to); /* what was before it may be anything */
     while (more && addrs <= columns->addrs_end && sites <= columns->sites_end) {
-        size_t room = (size_t)(end - to), left = (size_t)(cursor->tags_end - tags);
-        const unsigned char *stop = tags + (left < UNCHECKED ? left : UNCHECKED);
-        if ((size_t)(stop - tags) > room)
-            stop = tags + room;
+        size_t stretch = (size_t)(cursor->tags_end - tags);
+        stretch = stretch < left ? stretch : left;
+        const unsigned char *stop = tags + (stretch < UNCHECKED ? stretch : UNCHECKED);
         const unsigned char *from = tags;
         while (tags < stop && *tags < RFT_OTHER) {
             unsigned tag = *tags++;
             const struct meaning *meaning = &meanings[tag];
             uint64_t before = addr;
             addr += rft_unzigzag(load64(addrs) & meaning->addr_mask) * meaning->unit + meaning->plus_addr;
-            if (__builtin_expect((addr ^ before) > near, 0))
-                mark_seam(decoded, to);
+            if (__builtin_expect((addr ^ before) > near, 0)) {
+                owner->count = (size_t)(to - owner->events);
+                owner = &decoded->shares[rf_shard_of(addr, decoded->share_count)];
+                to = owner->events + owner->count;
+            }
             site += rft_unzigzag32(load32(sites) & meaning->site_mask) + meaning->plus_site;
             addrs += meaning->addr_bytes;
             sites += meaning->site_bytes;
@@ -349,6 +343,7 @@ static bool decode_accesses(struct cursor *cursor, struct columns *columns, cons
             to->number = ++number;
             to++;
         }
+        left -= (size_t)(tags - from);
         more = tags == stop && tags != from;
     }
     cursor->number += (uint32_t)(number - (uint32_t)cursor->number);
@@ -361,8 +356,24 @@ static bool decode_accesses(struct cursor *cursor, struct columns *columns, cons
     columns->any_tag = any;
     columns->all_tags = all;
     columns->largest_site = largest;
-    *out = to;
+    owner->count = (size_t)(to - owner->events);
+    *room = left;
     return addrs <= columns->addrs_end && sites <= columns->sites_end;
+}
+
+/* What decode_group() wrote behind the first share goes to all of them; an access, of unusual size, to its owner. */
+static void share_group(struct rf_rft_decoded *decoded, const struct rf_event *group, size_t count)
+{
+    bool access = count && group->op <= RF_WRITE;
+    unsigned owner = access ? rf_shard_of(group->addr, decoded->share_count) : 0;
+    for (unsigned i = 0; i < decoded->share_count; i++) {
+        struct rf_share *share = &decoded->shares[i];
+        if (access && i != owner)
+            continue;
+        if (i)
+            memcpy(share->events + share->count, group, count * sizeof *group);
+        share->count += count;
+    }
 }
 
 const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned char *raw, struct rf_rft_limits limits,
@@ -384,8 +395,7 @@ const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned cha
     struct meaning meanings[RFT_OTHER];
     explain_tags(meanings);
 
-    struct rf_event *out = decoded->events, *end = out + header->events;
-    decoded->seam_count = 0;
+    size_t room = header->events;
     while (cursor.tags < cursor.tags_end) {
         const char *flaw;
         unsigned tag = *cursor.tags;
@@ -394,23 +404,23 @@ const char *rf_rft_decode(const struct rf_rft_header *header, const unsigned cha
             flaw = decode_control(&cursor, tag - RFT_OTHER, &roll, decoded);
         } else if (!roll.count) {
             flaw = "an event has no thread";
-        } else if (out == end) {
+        } else if (!room) {
             flaw = "more events than the header says";
         } else if (tag < RFT_OTHER) {
-            flaw = decode_accesses(&cursor, &columns, meanings, decoded, &out, end) ? NULL : "a column is too short";
+            flaw = decode_accesses(&cursor, &columns, meanings, decoded, &room) ? NULL : "a column is too short";
         } else {
             size_t count = 0;
+            struct rf_event *group = decoded->shares[0].events + decoded->shares[0].count;
             cursor.tags++;
             cursor.number++;
-            flaw = decode_group(&cursor, tag - RFT_OTHER, out, (size_t)(end - out), &count);
-            for (; count; count--, out++)
-                if (decoded->seams)
-                    mark_seam(decoded, out);
+            flaw = decode_group(&cursor, tag - RFT_OTHER, group, room, &count);
+            share_group(decoded, group, count);
+            room -= count;
         }
         if (flaw)
             return flaw;
     }
-    if (out != end)
+    if (room)
         return "fewer events than the header says";
     if (columns.addrs != columns.addrs_end || columns.sites != columns.sites_end || cursor.misc != cursor.misc_end)
         return "a column has the wrong length";

@@ -66,10 +66,9 @@ struct rf_rft_limits {
 
 /* Where decoded events go, and what is said of them. */
 struct rf_rft_decoded {
-    struct rf_event *events; /* room for header->events */
-    uint32_t ops;            /* as in struct rf_batch, and so are the seams: */
-    uint32_t *seams;         /* room for as many as events, or NULL: they are not wanted */
-    size_t seam_count;
+    struct rf_share *shares; /* empty, with room for header->events in each; one gets all */
+    unsigned share_count;
+    uint32_t ops;                  /* as in struct rf_batch */
     struct rf_rft_thread *threads; /* room for the decoder, which grows; freed by the caller */
     size_t threads_capacity;
 };

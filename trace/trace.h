@@ -41,12 +41,13 @@ enum rf_trace_status rf_reader_next(struct rf_reader *reader, struct rf_batch *b
 
 /* The two halves, for several threads. A chunk may be reused for the next fetch. */
 struct rf_chunk *rf_chunk_new(void);
-/* From now on decoding writes down the seams of a batch, where it can: an .rft trace's. */
-void rf_chunk_mark_seams(struct rf_chunk *chunk);
 void rf_chunk_free(struct rf_chunk *chunk);
 enum rf_trace_status rf_reader_fetch(struct rf_reader *reader, struct rf_chunk *chunk);
 /* Never touches the reader's mutable state. false: the chunk is damaged, *batch holds what is good before it. */
 bool rf_chunk_decode(const struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch);
+/* The same, straight into the shares of several workers (see struct rf_share): batch->events is NULL. Of .rft traces only, and only if
+ * rf_reader_resolves() says that nothing is to be rewritten; else the chunk can be decoded again, as a whole. */
+bool rf_chunk_decode_shares(struct rf_chunk *chunk, struct rf_batch *batch, struct rf_share *shares, unsigned share_count);
 /* After a decoding that failed: rf_reader_error() then says what is wrong with the chunk, and nothing more is fetched.
  * Returns RF_TRACE_TRUNCATED. Call it for the first bad chunk in the order of the trace. */
 enum rf_trace_status rf_reader_damaged(struct rf_reader *reader, const struct rf_chunk *chunk);
@@ -66,6 +67,8 @@ void rf_reader_view(struct rf_reader *reader, unsigned view);
 /* Rewrites RAW events (see core/ops.def), and leaves out what the view does. In the order of the trace, one thread at a time. Cheap when there is nothing to
  * do. The batch may be replaced by one that lives in the chunk. */
 void rf_reader_resolve(struct rf_reader *reader, struct rf_chunk *chunk, struct rf_batch *batch);
+/* Would it change this batch, which is the next in the order of the trace? Its events are not looked at, only its `ops`. */
+bool rf_reader_resolves(const struct rf_reader *reader, const struct rf_batch *batch);
 
 /* How far the input has been read, for a progress bar: bytes taken, and the size of the input, 0 if unknown. */
 uint64_t rf_reader_position(const struct rf_reader *reader);

@@ -99,6 +99,24 @@ for jobs in 1 3; do
 done
 cmp -s stats.1 stats.3 || fail "several workers count other operations: $(diff stats.1 stats.3)"
 
+# detectors that can all be sharded, whose shares the decoder writes: until the first barrier, which comes late and goes over chunks
+awk '{ print } NR > 150000 && NR % 5003 < 3 { print substr($0, 1, index($0, "|")) "bar(b)|1" }' t.std >late.std
+"$redflag" trace generate --shape random --length 60000 --threads 6 --variables 40000 --weight copy=0,bar=0 --seed 4 -o all-but.rft
+"$redflag" trace convert -o late.rft late.std
+for trace in late.rft all-but.rft t.rft; do
+    for jobs in 1 2 3; do
+        "$redflag" analyze -d fasttrack,acculock,djit -j $jobs $trace >sharded.$jobs || [ $? -eq 66 ] || fail "$trace"
+    done
+    { cmp -s sharded.1 sharded.2 && cmp -s sharded.1 sharded.3; } || fail "$trace: workers disagree: $(diff sharded.1 sharded.3 | head -5)"
+    grep -q 'thread T' sharded.1 || fail "$trace has no races"
+done
+dd if=t.rft of=cut.rft bs=1 count=$(($(wc -c <t.rft) / 2)) 2>dd.err
+for jobs in 1 3; do
+    expect 3 'a chunk is cut; 147456 events are good' analyze -j $jobs cut.rft
+    cp out cut.$jobs
+done
+cmp -s cut.1 cut.3 || fail "workers disagree on a trace that is cut: $(diff cut.1 cut.3 | head -5)"
+
 # a trace that moves objects, with several workers: histories go along
 printf 'T1|fork(T2)|1\nT1|w(a)|2\nT1|copy(a,b)|3\nT2|w(b)|4\n' >moved.std
 for jobs in 1 2 4; do

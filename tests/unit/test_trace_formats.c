@@ -241,19 +241,23 @@ static void chunks_that_lie_are_noticed(void **state)
           "a commit or copy lacks parts" },
     };
     struct rf_rft_encoder *encoder = rf_rft_encoder_new();
-    struct rf_event events[2];
-    struct rf_rft_decoded decoded = { .events = events };
+    struct rf_event events[2], others[2];
+    struct rf_share shares[2] = { { .events = events }, { .events = others } };
+    struct rf_rft_decoded decoded = { .shares = shares };
     size_t size;
     for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
         const unsigned char *bytes = rf_rft_encode(encoder, chunks[i].events, chunks[i].count, 0, &size);
         unsigned char *raw = calloc(1, size + RF_RFT_SLACK);
         memcpy(raw, bytes, size);
         struct rf_rft_header header = { .type = RF_RFT_EVENTS, .raw = (uint32_t)size, .events = chunks[i].count };
-        const char *flaw = rf_rft_decode(&header, raw, (struct rf_rft_limits){ chunks[i].threads, chunks[i].sites },
-                                         &decoded);
-        assert_int_equal(!flaw, !chunks[i].flaw);
-        if (flaw)
-            assert_string_equal(flaw, chunks[i].flaw);
+        struct rf_rft_limits limits = { chunks[i].threads, chunks[i].sites };
+        for (decoded.share_count = 1; decoded.share_count <= 2; decoded.share_count++) {
+            shares[0].count = shares[1].count = 0;
+            const char *flaw = rf_rft_decode(&header, raw, limits, &decoded);
+            assert_int_equal(!flaw, !chunks[i].flaw);
+            if (flaw)
+                assert_string_equal(flaw, chunks[i].flaw);
+        }
         free(raw);
     }
     free(decoded.threads);

@@ -61,18 +61,27 @@ static inline void assert_same_events(const struct trace *a, const struct trace 
     }
 }
 
-/* As struct rf_batch says. */
-static inline void assert_seams(const struct rf_batch *batch)
+/* Decoded into shares, a chunk has in each exactly what that worker is to see, in the order of the whole. */
+static inline void assert_shares(struct rf_chunk *chunk, const struct rf_batch *whole)
 {
-    size_t found = 0;
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct rf_event *event = &batch->events[i];
-        bool seam = !i || event->op > RF_WRITE || event[-1].op > RF_WRITE || event->addr / RF_SHARD != event[-1].addr / RF_SHARD;
-        bool marked = found < batch->seam_count && batch->seams[found] == i;
-        assert_true(marked || !seam);
-        found += marked;
+    enum { SHARES = 3 };
+    struct rf_share shares[SHARES] = { 0 };
+    struct rf_batch batch;
+    assert_true(rf_chunk_decode_shares(chunk, &batch, shares, SHARES));
+    assert_int_equal(batch.ops, whole->ops);
+    assert_int_equal(batch.base, whole->base);
+    for (unsigned w = 0; w < SHARES; w++) {
+        size_t found = 0;
+        for (size_t i = 0; i < whole->count; i++) {
+            const struct rf_event *event = &whole->events[i];
+            if (event->op <= RF_WRITE && rf_shard_of(event->addr, SHARES) != w)
+                continue;
+            assert_true(found < shares[w].count);
+            assert_memory_equal(&shares[w].events[found++], event, sizeof *event);
+        }
+        assert_int_equal(found, shares[w].count);
+        free(shares[w].events);
     }
-    assert_int_equal(found, batch->seam_count);
 }
 
 /* Reads to the end, by the reader's own batches if resolved, else event for event as in the file. */
@@ -80,7 +89,6 @@ static inline void read_trace(struct rf_reader *reader, struct trace *trace, boo
 {
     struct rf_chunk *chunk = rf_chunk_new();
     struct rf_batch batch;
-    rf_chunk_mark_seams(chunk);
     for (;;) {
         trace->status = resolved ? rf_reader_next(reader, &batch) : rf_reader_fetch(reader, chunk);
         if (trace->status != RF_TRACE_MORE)
@@ -89,8 +97,8 @@ static inline void read_trace(struct rf_reader *reader, struct trace *trace, boo
             trace->status = rf_reader_damaged(reader, chunk);
             break;
         }
-        if (batch.seams)
-            assert_seams(&batch);
+        if (!resolved && rf_reader_format(reader) == RF_FORMAT_RFT)
+            assert_shares(chunk, &batch);
         for (size_t i = 0; i < batch.count; i++)
             trace_add(trace, rf_event_number(&batch, &batch.events[i]), &batch.events[i]);
     }
