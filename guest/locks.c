@@ -12,20 +12,25 @@
 #include "guest/threads.h"
 
 #define CACHE 64u
+#define CACHE_MOST 8192u /* of a thread that goes through many locks, each with others inside */
+
+/* A set and a lock that was taken with it held. */
+struct joined {
+    uint32_t set, member; /* member 0: none */
+    uint32_t result;      /* the set with the member */
+    uint32_t told;        /* as_told(): that it was wanted so is known to guest/lock_order.c; 0: it is not */
+};
 
 /* What this file keeps of a thread: self->locking. Nobody else looks at it. */
 struct locking {
     struct rf_held_now *held;
     uint32_t count, cap;
-    struct {
-        uint32_t set, member, result; /* set with member is result; member 0 is none */
-    } sets[CACHE];
+    struct joined *joined; /* found by what they are */
+    uint32_t joined_mask;  /* how many, less one */
+    uint32_t missed;       /* how often one was not there, since they became so many */
     struct {
         uint32_t a, b, result; /* rf_locks_common(), rf_locks_protecting(); b 0: none */
     } common[CACHE];
-    struct {
-        uint32_t set, member, changes; /* that member was wanted with this set held is known to guest/lock_order.c */
-    } told[CACHE];
 };
 
 /* A member of a set: a lock's number and its mode. A lock's number belongs to its address: memory that is used again for another
@@ -80,25 +85,68 @@ uintptr_t rf_lock_address(uint32_t number)
     return addr;
 }
 
-static uint32_t add(struct locking *locking, uint32_t set, uint32_t member)
+/* Where what was told is forgotten from time to time (rf_lock_order_changes). */
+static uint32_t as_told(void)
 {
-    uint32_t at = (set * 31 + member) % CACHE;
-    if (__builtin_expect(locking->sets[at].set == set && locking->sets[at].member == member, 1))
-        return locking->sets[at].result;
+    return __atomic_load_n(&rf_lock_order_changes, __ATOMIC_RELAXED) << 1 | 1;
+}
+
+static inline struct joined *joined_at(const struct locking *locking, uint32_t set, uint32_t member)
+{
+    uint64_t mixed = ((uint64_t)set << 32 | member) * UINT64_C(0x9e3779b97f4a7c15);
+    return &locking->joined[mixed >> 40 & locking->joined_mask];
+}
+
+static inline bool joins(const struct joined *joined, uint32_t set, uint32_t member)
+{
+    return joined->set == set && joined->member == member;
+}
+
+/* Four times as many. */
+static void grow_joined(struct locking *locking)
+{
+    struct joined *old = locking->joined;
+    uint32_t count = locking->joined_mask + 1;
+    locking->joined = rf_take(4 * count * sizeof *old);
+    locking->joined_mask = 4 * count - 1;
+    locking->missed = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (old[i].member)
+            *joined_at(locking, old[i].set, old[i].member) = old[i];
+    rf_give(old, count * sizeof *old);
+}
+
+static __attribute__((noinline)) struct joined *new_joined(struct locking *locking, uint32_t set, uint32_t member)
+{
+    if (++locking->missed > 4 * locking->joined_mask && locking->joined_mask + 1 < CACHE_MOST)
+        grow_joined(locking);
     sets_enter();
     uint32_t result = rf_lockset_add(&sets, set, member);
     rf_spin_unlock(&sets_lock);
-    locking->sets[at].set = set;
-    locking->sets[at].member = member;
-    locking->sets[at].result = result;
-    return result;
+    struct joined *joined = joined_at(locking, set, member);
+    *joined = (struct joined){ set, member, result, 0 };
+    return joined;
+}
+
+static inline struct joined *join(struct locking *locking, uint32_t set, uint32_t member)
+{
+    struct joined *joined = joined_at(locking, set, member);
+    return __builtin_expect(joins(joined, set, member), 1) ? joined : new_joined(locking, set, member);
+}
+
+static uint32_t add(struct locking *locking, uint32_t set, uint32_t member)
+{
+    return join(locking, set, member)->result;
 }
 
 static __attribute__((noinline)) void grow(struct rf_self *self)
 {
     struct locking *locking = self->locking;
-    if (!locking)
+    if (!locking) {
         locking = self->locking = rf_take(sizeof *locking);
+        locking->joined = rf_take(CACHE * sizeof *locking->joined);
+        locking->joined_mask = CACHE - 1;
+    }
     uint32_t cap = locking->cap ? 2 * locking->cap : 8;
     struct rf_held_now *held = rf_take(cap * sizeof *held);
     if (locking->count)
@@ -114,6 +162,7 @@ void rf_locks_thread_end(struct rf_self *self)
     if (!locking)
         return;
     rf_give(locking->held, locking->cap * sizeof *locking->held);
+    rf_give(locking->joined, (locking->joined_mask + 1) * sizeof *locking->joined);
     rf_give(locking, sizeof *locking);
     self->locking = NULL;
 }
@@ -303,14 +352,12 @@ void rf_lock_wanted(uintptr_t addr, unsigned flags, uintptr_t pc)
     if (mine && !(flags & (RF_L_RECURSIVE | RF_L_CHECKED | RF_L_TRY)) && !(object->flags & RF_L_RECURSIVE))
         found(&misuse, read ? RF_MUTEX_BAD_READ_LOCK : RF_MUTEX_DOUBLE_LOCK, object);
     uint32_t number = object->lock_number ? object->lock_number : number_of(object), member = member_of(number, read);
-    uint32_t changes = __atomic_load_n(&rf_lock_order_changes, __ATOMIC_RELAXED), at = (self->locks * 31 + member) % CACHE, note = 0;
+    uint32_t told = as_told(), note = 0;
     bool tells = !mine && rf_options.detect_deadlocks && !(flags & RF_L_TRY) && !find_held(self, number, true) &&
-                 (locking->told[at].set != self->locks || locking->told[at].member != member || locking->told[at].changes != changes);
+                 join(locking, self->locks, member)->told != told;
     if (tells) {
         note = rf_note_here(pc, 0, 0);
-        locking->told[at].set = self->locks;
-        locking->told[at].member = member;
-        locking->told[at].changes = changes;
+        join(locking, self->locks, member)->told = told;
     }
     rf_object_unlock(self, object);
     tell(self, &misuse, addr, pc);
@@ -442,10 +489,9 @@ bool rf_lock_wanted_quickly(struct rf_self *self, uintptr_t addr)
     const struct rf_object *object = rf_object_find(addr);
     if (!object || !object->lock_number || object->quick != self->number + 1 || object->owner == self->number + 1)
         return false;
-    uint32_t member = member_of(object->lock_number, false), at = (self->locks * 31 + member) % CACHE;
-    return !rf_options.detect_deadlocks ||
-           (locking->told[at].set == self->locks && locking->told[at].member == member &&
-            locking->told[at].changes == __atomic_load_n(&rf_lock_order_changes, __ATOMIC_RELAXED));
+    uint32_t member = member_of(object->lock_number, false);
+    const struct joined *joined = joined_at(locking, self->locks, member);
+    return !rf_options.detect_deadlocks || (joins(joined, self->locks, member) && joined->told == as_told());
 }
 
 /* The set with the lock, if it is at hand; RF_NO_LOCKS: it is not. */
@@ -454,9 +500,10 @@ static inline uint32_t quick_set(const struct rf_self *self, const struct rf_obj
     const struct locking *locking = self->locking;
     if (!self->locks)
         return object->alone;
-    uint32_t member = member_of(object->lock_number, false), at = (self->locks * 31 + member) % CACHE;
-    bool known = locking->sets[at].set == self->locks && locking->sets[at].member == member && locking->count < locking->cap;
-    return known && !find_held(self, object->lock_number, false) ? locking->sets[at].result : RF_NO_LOCKS;
+    uint32_t member = member_of(object->lock_number, false);
+    const struct joined *joined = joined_at(locking, self->locks, member);
+    bool known = joins(joined, self->locks, member) && locking->count < locking->cap;
+    return known && !find_held(self, object->lock_number, false) ? joined->result : RF_NO_LOCKS;
 }
 
 bool rf_lock_acquired_quickly(struct rf_self *self, uintptr_t addr)
