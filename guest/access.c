@@ -19,6 +19,7 @@
 #include "guest/objects.h"
 #include "guest/pacer.h"
 #include "guest/policy.h"
+#include "guest/records.h"
 #include "guest/refusal.h"
 #include "guest/seen.h"
 #include "guest/start.h"
@@ -610,6 +611,12 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
         if (mask == 0xff && (*place & RF_ODD_BIT))
             rf_seen_put(addr, mask, flags);
         return true;
+    }
+    if (rf_word_has_units(word)) {
+        bool done = rf_units_access(self, place, word, mask, pc, size, flags);
+        if (done)
+            rf_seen_put(addr, mask, flags);
+        return done;
     }
     if ((word & RF_ODD_BIT) || !(step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) ||
         !rf_word_quick(&step, word, mask, &next) ||

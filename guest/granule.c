@@ -15,11 +15,9 @@ const struct rf_masks rf_mixed_masks[81] = { MASKS9(0),  MASKS9(9),  MASKS9(18),
 const uint8_t rf_atomic_masks[16] = { 0,    0xff, 0x0f, 0xf0, 0x03, 0x0c, 0x30, 0xc0,
                                       0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80 };
 
-/* A moment of the calling thread's present epoch. Those that lie in another block than its newest are taken for old, which costs a step
- * and is never wrong. */
 static inline bool is_of_epoch(uint32_t moment)
 {
-    return moment - rf_hot.first < rf_hot.span;
+    return rf_moment_is_hot(moment);
 }
 
 static struct rf_slice *add(struct rf_slices *slices, unsigned mask, uint32_t w, uint32_t r)

@@ -80,6 +80,13 @@ static inline bool rf_moment_is_now(const struct rf_self *self, uint32_t moment)
     return moment && rf_moment_slot(moment) == self->thread.slot && rf_moment_time(moment) >= self->epoch_time;
 }
 
+/* The same for the calling thread, in a few instructions. Those that lie in another block than its newest are taken for old, which costs a
+ * step and is never wrong. */
+static inline bool rf_moment_is_hot(uint32_t moment)
+{
+    return moment - rf_hot.first < rf_hot.span;
+}
+
 /* Whether the next one needs another block, or another slot: the slot may have been changed by someone else (a time that ran out at a
  * release). */
 static inline bool rf_moment_is_last(const struct rf_self *self)

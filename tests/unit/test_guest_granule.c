@@ -19,6 +19,7 @@
 #include "guest/pacer.c"
 #include "guest/planes.c"
 #include "guest/policy.c"
+#include "guest/records.c"
 #include "guest/sweep.c"
 #include "guest/system.c"
 #include "guest/units.c"
