@@ -126,7 +126,7 @@ static void acculock_figure_3(void **state)
     assert_clock(&two->u->clock, 1, 4);
 }
 
-static void wood_vc_fork(void **state)
+static void wood_figure_2_3_vc_fork(void **state)
 {
     (void)state;
     struct two *two = two_threads();
@@ -137,7 +137,7 @@ static void wood_vc_fork(void **state)
     assert_clock(&two->t->clock, 2, 0);
 }
 
-static void wood_vc_join(void **state)
+static void wood_figure_2_3_vc_join(void **state)
 {
     (void)state;
     struct two *two = two_threads();
@@ -147,7 +147,7 @@ static void wood_vc_join(void **state)
     assert_clock(&two->u->clock, 0, 2);
 }
 
-static void wood_vc_release(void **state)
+static void wood_figure_2_3_vc_release(void **state)
 {
     (void)state;
     struct two *two = two_threads();
@@ -157,7 +157,7 @@ static void wood_vc_release(void **state)
     assert_clock(&two->t->clock, 2, 0);
 }
 
-static void wood_vc_acquire(void **state)
+static void wood_figure_2_3_vc_acquire(void **state)
 {
     (void)state;
     struct two *two = two_threads();
@@ -167,7 +167,7 @@ static void wood_vc_acquire(void **state)
     assert_clock(lock_clock(two, L), 1, 0);
 }
 
-static void wood_vc_read(void **state)
+static void wood_figure_2_3_vc_read(void **state)
 {
     (void)state;
     struct two *two = two_threads();
@@ -186,7 +186,7 @@ static void wood_vc_read(void **state)
     assert_false(two->d.engine.first.predictive);
 }
 
-static void wood_vc_write(void **state)
+static void wood_figure_2_3_vc_write(void **state)
 {
     (void)state;
     struct two *two = two_threads();
@@ -393,12 +393,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(acculock_figure_3, end_of_test),
-        cmocka_unit_test_teardown(wood_vc_fork, end_of_test),
-        cmocka_unit_test_teardown(wood_vc_join, end_of_test),
-        cmocka_unit_test_teardown(wood_vc_release, end_of_test),
-        cmocka_unit_test_teardown(wood_vc_acquire, end_of_test),
-        cmocka_unit_test_teardown(wood_vc_read, end_of_test),
-        cmocka_unit_test_teardown(wood_vc_write, end_of_test),
+        cmocka_unit_test_teardown(wood_figure_2_3_vc_fork, end_of_test),
+        cmocka_unit_test_teardown(wood_figure_2_3_vc_join, end_of_test),
+        cmocka_unit_test_teardown(wood_figure_2_3_vc_release, end_of_test),
+        cmocka_unit_test_teardown(wood_figure_2_3_vc_acquire, end_of_test),
+        cmocka_unit_test_teardown(wood_figure_2_3_vc_read, end_of_test),
+        cmocka_unit_test_teardown(wood_figure_2_3_vc_write, end_of_test),
         cmocka_unit_test_teardown(acculock_figure_4_lockset, end_of_test),
         cmocka_unit_test_teardown(acculock_figure_4_eraser_misses_the_race, end_of_test),
         cmocka_unit_test_teardown(acculock_figure_4_multirace_misses_it_too, end_of_test),

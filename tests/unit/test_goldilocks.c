@@ -63,11 +63,21 @@ static const char example_2[] = "T1|w(data)|\nT1|acq(ma)|\nT1|w(a)|\nT1|rel(ma)|
 static const char example_3[] = "T1|w(data)|\nT1|commit(r:head;w:nxt,head)|\nT2|commit(r:head,nxt;w:data)|\n"
                                 "T3|commit(r:head,nxt;w:head)|\nT3|r(data)|\nT3|w(data)|\n";
 
-static void test_examples_2_to_4(void **state)
+static void test_example_2(void **state)
 {
     (void)state;
     expect(example_2, 0, 0);
+}
+
+static void test_example_3(void **state)
+{
+    (void)state;
     expect(example_3, 0, 0);
+}
+
+static void test_example_4(void **state)
+{
+    (void)state;
     /* Thread 2's lock does not order it with the transaction */
     expect("T1|commit(r:savings,checking;w:savings,checking)|\nT2|acq(c)|\nT2|r(checking)|\nT2|w(checking)|\nT2|rel(c)|\n",
            1, 3);
@@ -449,10 +459,11 @@ static void test_bounded_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example_1), cmocka_unit_test(test_examples_2_to_4), cmocka_unit_test(test_figure_6),
-        cmocka_unit_test(test_figure_7),  cmocka_unit_test(test_waived),          cmocka_unit_test(test_short_circuits),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_random_long),     cmocka_unit_test(test_forget),
-        cmocka_unit_test(test_blurred),   cmocka_unit_test(test_bounded_memory),
+        cmocka_unit_test(test_example_1),      cmocka_unit_test(test_example_2),      cmocka_unit_test(test_example_3),
+        cmocka_unit_test(test_example_4),      cmocka_unit_test(test_figure_6),       cmocka_unit_test(test_figure_7),
+        cmocka_unit_test(test_waived),         cmocka_unit_test(test_short_circuits), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_random_long),    cmocka_unit_test(test_forget),         cmocka_unit_test(test_blurred),
+        cmocka_unit_test(test_bounded_memory),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     oracle_end(&oracle);
