@@ -3,9 +3,9 @@
 # from a file; killed processes, a full disk, a store that is out of reach. Nothing that was acknowledged is lost, nothing is leased twice.
 set -eu
 redflag=${REDFLAG:?}
-dir=$(mktemp -d)
+dir=$(mktemp -d /tmp/redflag-fleet.XXXXXX) # which the server may enter, too, and short enough for the name of a socket
 server=
-stop() { [ -z "$server" ] || as_server "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1 || true; }
+stop() { [ -z "$server" ] || as_server "$bin/pg_ctl" -D "$dir/data" -t 600 -m immediate stop >/dev/null 2>&1 || true; }
 trap 'stop; rm -rf "$dir"' EXIT
 cd "$dir"
 fail() {
@@ -27,7 +27,7 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 as_server "$bin/initdb" -D "$dir/data" -U fleet -A trust >initdb.log 2>&1 || fail "$(tail -n 3 initdb.log)"
 start() {
-    as_server "$bin/pg_ctl" -D "$dir/data" -w -o "-k $dir/socket -c listen_addresses= -c max_connections=200" -l "$dir/data/log" \
+    as_server "$bin/pg_ctl" -D "$dir/data" -w -t 600 -o "-k $dir/socket -c listen_addresses= -c max_connections=200" -l "$dir/data/log" \
         start >/dev/null || fail "$(tail -n 3 data/log)"
     server=yes
 }
@@ -45,7 +45,7 @@ worker() {
     local round run pair
     for round in 1 2 3 4; do
         run=w$2-$round
-        pair=$("$redflag" store -s "$1" --patience 60 lease "$run" 10000) || return 1
+        pair=$("$redflag" store -s "$1" --patience 600 lease "$run" 10000) || return 1
         [ -n "$pair" ] || { echo "worker $2: nothing to lease" >&2 && return 1; }
         echo "$pair" >>"leased.$2"
         printf '{"redflag":"run","id":"%s","mode":"chase","pair":["%s","%s"],"host":"h%d"}\n' "$run" "${pair% *}" "${pair#* }" "$2" \
@@ -55,7 +55,7 @@ worker() {
     while [ ! -e finish ]; do sleep 0.1; done
     for round in 1 2 3 4; do
         # Twice: an acknowledgement that got lost makes a client say it again.
-        "$redflag" store -s "$1" --patience 60 import "result.$2.$round" "result.$2.$round" || return 1
+        "$redflag" store -s "$1" --patience 600 import "result.$2.$round" "result.$2.$round" || return 1
     done
 }
 
@@ -69,7 +69,7 @@ attack() { # STORE [kill]
         jobs+=($!)
     done
     if [ -n "${2:-}" ]; then
-        as_server "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null
+        as_server "$bin/pg_ctl" -D "$dir/data" -t 600 -m immediate stop >/dev/null
         start
     fi
     while [ "$(find . -name 'leased-all.*' | wc -l)" -lt "$workers" ]; do
@@ -81,7 +81,7 @@ attack() { # STORE [kill]
     "$redflag" store -s "$1" -f json status | grep -q "\"pairs_leased\": $pairs" || fail "leases"
     : >finish
     if [ -n "${2:-}" ]; then
-        as_server "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null
+        as_server "$bin/pg_ctl" -D "$dir/data" -t 600 -m immediate stop >/dev/null
         start
     fi
     for number in "${jobs[@]}"; do

@@ -17,7 +17,7 @@ fail() {
 status() {
     expected=$1 got=0
     shift
-    timeout 300 "$@" >out 2>&1 || got=$?
+    timeout 800 "$@" >out 2>&1 || got=$?
     [ "$got" -eq "$expected" ] || {
         cat out >&2
         fail "'$*' ended with $got instead of $expected"

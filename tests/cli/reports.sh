@@ -144,7 +144,7 @@ reporters() {
 tries=0
 while [ -n "$(reporters)" ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 100 ] || fail "a reporter is left"
+    [ "$tries" -lt 600 ] || fail "a reporter is left"
     sleep 0.1
 done
 
