@@ -278,6 +278,16 @@ static void add_other_checks(struct words *command, const struct words *compiler
     }
 }
 
+/* ccache takes a file for what was compiled before if the list of functions has the same name: it must read what is in it. */
+static void tell_ccache(const char *list)
+{
+    const char *others = getenv("CCACHE_EXTRAFILES");
+    char files[4096];
+    int length = snprintf(files, sizeof files, "%s%s%s", list, others && *others ? ":" : "", others ? others : "");
+    if (length < 0 || (size_t)length >= sizeof files || setenv("CCACHE_EXTRAFILES", files, 1) != 0)
+        setenv("CCACHE_DISABLE", "1", 1);
+}
+
 static int compile(bool cxx, int argc, char **argv)
 {
     const char *who = cxx ? "redflag c++" : "redflag cc";
@@ -331,6 +341,7 @@ static int compile(bool cxx, int argc, char **argv)
     if (sites.instrument && sites.ignore_list[0]) {
         snprintf(ignore, sizeof ignore, "-fsanitize-ignorelist=%s", sites.ignore_list);
         add(&command, ignore);
+        tell_ccache(sites.ignore_list);
     }
     if (placed && places.include[0] && !wish.all_assembly) {
         add(&command, "-idirafter");

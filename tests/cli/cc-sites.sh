@@ -166,6 +166,14 @@ END
     [ -z "$(ls tmp)" ] || fail "$compiler: left behind: $(ls tmp)"
 done
 
+# a compiler that goes by what it was called with, as ccache is one, is told that the list has changed
+# shellcheck disable=SC2016
+printf '#!/bin/sh\ncat "$CCACHE_EXTRAFILES" >told 2>/dev/null\nexec clang "$@"\n' >caching
+chmod +x caching
+echo '@first' >list
+REDFLAG_CC=./caching "$redflag" cc --sites list -g -O1 -I"$root" -c -o racy.o src/racy.c
+{ grep -qx 'fun:second' told && ! grep -qx 'fun:first' told; } || fail "the list that a cache must read: $(cat told)"
+
 refused() {
     status=0
     "$redflag" cc "$@" 2>err || status=$?
