@@ -179,12 +179,12 @@ static void *hammer(void *argument)
     for (unsigned i = 0; i < h->rounds; i++) {
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
         struct access access = { .step = counted, .thread = h->thread };
-        if ((state >> 50) % 128 == 0)
+        if ((state >> 50) % 512 == 0) /* a yield takes long where others want the core */
             access.in_the_middle = let_others_run;
         /* Mostly a word of its own, so that there are local steps between the conflicts. */
         unsigned word = state >> 60 ? h->thread % WORDS : (unsigned)(state >> 33) % WORDS;
         h->policy->step(&access, &h->words[word]);
-        if ((state >> 40) % 64 == 0) {
+        if ((state >> 40) % 256 == 0) {
             h->policy->park(h->thread);
             sched_yield();
         }
