@@ -1,5 +1,12 @@
-/* A hash table that only grows. Whoever looks something up that is there takes no lock: the index that it loads may be an old one,
- * which lacks at most what was added since; then it looks again under the lock. */
+/* Hash tables that only grow.
+ *
+ * 1. There are TABLES of them, each with a lock and with entries of its own: threads that add at once seldom meet. A node is in the table
+ *    that its hash says; an access is in that of its stack's node (chunk_tables), so that it can lie beside it.
+ * 2. Whoever looks something up that is there takes no lock: the index that it loads may be an old one, which lacks at most what was added
+ *    since; then it looks again under the lock.
+ * 3. The hash of a node is made of all frames up to it, and nothing else, and is kept in the upper half of `below`. So the places of all
+ *    runs of a stack are known before the first of them is looked up, and are on their way to the cache meanwhile.
+ */
 #include "guest/depot.h"
 
 #include <sys/mman.h>
@@ -16,31 +23,41 @@ struct entry {
     uint64_t what, below;
 };
 
-/* A slot of the index: a note, and above it four bits of what is there, so that few entries are looked at in vain. */
+/* A slot of the index: a note, and above it the upper half of its hash. */
 struct index {
     uint32_t mask;
-    uint32_t slots[];
+    uint64_t slots[];
 };
 
-#define NOTE_BITS 28
-#define HUGE ((size_t)4 << 20) /* an index from here on has huge pages */
-#define NOTE(slot) ((slot) & ((1u << NOTE_BITS) - 1))
+#define HUGE ((size_t)2 << 20) /* an index from here on has huge pages */
+#define PAGE ((uintptr_t)4096)
+#define NOTE(slot) ((uint32_t)(slot))
+#define TAG(hash) ((uint32_t)((hash) >> 32))
 
 #define ENTRIES ((struct entry *)RF_DEPOT)
 #define ENTRY_LIMIT (RF_DEPOT_SIZE / sizeof(struct entry))
-_Static_assert(ENTRY_LIMIT <= UINT64_C(1) << NOTE_BITS, "slots");
+#define TABLES 16u
+#define CHUNK 1024u /* entries that a table takes at once */
+#define PLACES_FIRST 256u
 
-static struct index *notes_index; /* replaced under the lock when it is half full; old ones stay, for those who still read them */
-static uint32_t depot_lock;
-static uint32_t entry_end = 1; /* note 0 is none */
-static uint32_t last_entry;    /* where the last one begins */
-static uint32_t note_count;    /* of those in the index */
+static struct table {
+    uint32_t lock;
+    uint32_t next, end;  /* the free ones of its chunk */
+    uint32_t last_entry; /* where the last one begins. Read without the lock */
+    uint32_t count;      /* of those in the index */
+    struct index *index; /* replaced under the lock when it gets full; old ones stay mapped, for those who still read them */
+} __attribute__((aligned(64))) tables[TABLES];
+
+static uint32_t chunks;                           /* taken, by atomic additions */
+static uint8_t chunk_tables[ENTRY_LIMIT / CHUNK]; /* whose each is. Written before an entry of it is known */
 
 void rf_depot_begin(void)
 {
-    size_t places = 4096;
-    notes_index = rf_take(sizeof *notes_index + places * sizeof(uint32_t));
-    notes_index->mask = (uint32_t)places - 1;
+    for (unsigned i = 0; i < TABLES; i++) {
+        struct index *index = rf_take(sizeof *index + PLACES_FIRST * sizeof(uint64_t));
+        index->mask = PLACES_FIRST - 1;
+        tables[i].index = index;
+    }
 }
 
 static bool is_run(const struct entry *entry)
@@ -60,14 +77,6 @@ static unsigned units_of(const struct entry *entry)
     return is_run(entry) ? 1 + ((unsigned)entry->what + 1) / 2 : 1;
 }
 
-static uint64_t entry_hash(const struct entry *entry)
-{
-    uint64_t hash = rf_hash(entry->what ^ rf_hash(entry->below));
-    for (unsigned i = 1; i < units_of(entry); i++)
-        hash = rf_hash(entry[i].what ^ rf_hash(hash ^ entry[i].below));
-    return hash;
-}
-
 static bool same_entry(const struct entry *a, const struct entry *b)
 {
     if (a->what != b->what || a->below != b->below)
@@ -78,17 +87,17 @@ static bool same_entry(const struct entry *a, const struct entry *b)
     return true;
 }
 
-static uint32_t slot_of(uint32_t note, uint64_t hash)
+static uint64_t slot_of(uint32_t note, uint64_t hash)
 {
-    return note | (uint32_t)(hash >> 60) << NOTE_BITS;
+    return (uint64_t)TAG(hash) << 32 | note;
 }
 
-static uint32_t *find(struct index *index, const struct entry *wanted, uint64_t hash)
+static uint64_t *find(struct index *index, const struct entry *wanted, uint64_t hash)
 {
-    for (uint32_t at = (uint32_t)(hash >> 8);; at++) {
-        uint32_t *place = &index->slots[at & index->mask];
-        uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* pairs with the store that published the entry */
-        if (!slot || (slot == slot_of(NOTE(slot), hash) && same_entry(&ENTRIES[NOTE(slot)], wanted)))
+    for (uint32_t at = TAG(hash);; at++) {
+        uint64_t *place = &index->slots[at & index->mask];
+        uint64_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* pairs with the store that published the entry */
+        if (!slot || (TAG(slot) == TAG(hash) && same_entry(&ENTRIES[NOTE(slot)], wanted)))
             return place;
     }
 }
@@ -98,7 +107,7 @@ static uint32_t *find(struct index *index, const struct entry *wanted, uint64_t 
 static uint32_t find_beside(const struct entry *wanted)
 {
     uint32_t node = (uint32_t)wanted->below;
-    if (is_node(wanted) || !node)
+    if (is_node(wanted) || !node || node + units_of(&ENTRIES[node]) >= ENTRY_LIMIT)
         return 0;
     node += units_of(&ENTRIES[node]);
     const struct entry *beside = &ENTRIES[node];
@@ -113,106 +122,173 @@ static bool is_beside(const struct entry *entry, uint32_t before)
     return !is_node(entry) && before && (uint32_t)entry->below == before;
 }
 
-static void grow_index(void)
+/* Under the table's lock, like all below that changes one. */
+static void grow_index(struct table *table)
 {
-    struct index *old = notes_index, *larger;
-    size_t places = 2 * ((size_t)old->mask + 1), bytes = sizeof *larger + places * sizeof(uint32_t);
+    struct index *old = table->index, *larger;
+    size_t places = 2 * ((size_t)old->mask + 1), bytes = sizeof *larger + places * sizeof(uint64_t);
     larger = rf_take(bytes);
     if (bytes > HUGE) /* all of it will be used, in no order */
         RF_SYSCALL(SYS_madvise, larger, bytes, MADV_HUGEPAGE);
     larger->mask = (uint32_t)places - 1;
-    for (uint32_t i = 1, before = 0; i < entry_end; before = i, i += units_of(&ENTRIES[i])) {
-        if (is_beside(&ENTRIES[i], before))
+    for (uint32_t i = 0; i <= old->mask; i++) {
+        uint32_t at = TAG(old->slots[i]);
+        if (!old->slots[i])
             continue;
-        uint64_t hash = entry_hash(&ENTRIES[i]);
-        uint32_t at = (uint32_t)(hash >> 8);
         while (larger->slots[at & larger->mask]) /* they are all different */
             at++;
-        larger->slots[at & larger->mask] = slot_of(i, hash);
+        larger->slots[at & larger->mask] = old->slots[i];
     }
-    __atomic_store_n(&notes_index, larger, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->index, larger, __ATOMIC_RELEASE);
+    /* Who still reads the old one finds nothing there, and looks again under the lock. Its beginning, with the mask, stays. */
+    uintptr_t from = ((uintptr_t)old | (PAGE - 1)) + 1,
+              to = (uintptr_t)&old->slots[old->mask + (size_t)1] & ~(uintptr_t)(PAGE - 1);
+    if (to > from)
+        RF_SYSCALL(SYS_madvise, from, to - from, MADV_DONTNEED);
 }
 
-/* Under the lock. */
-static uint32_t add_entry(const struct entry *wanted, unsigned units)
+/* 0: the depot, of a quarter of a billion entries, is full: stacks after that have none. */
+static uint32_t add_entry(struct table *table, const struct entry *wanted, unsigned units)
 {
+    if (table->end - table->next < units) {
+        uint32_t chunk = __atomic_fetch_add(&chunks, 1, __ATOMIC_RELAXED);
+        if (chunk >= ENTRY_LIMIT / CHUNK) {
+            __atomic_store_n(&chunks, ENTRY_LIMIT / CHUNK, __ATOMIC_RELAXED);
+            return 0;
+        }
+        chunk_tables[chunk] = (uint8_t)(table - tables);
+        table->next = chunk * CHUNK + !chunk; /* note 0 is none */
+        table->end = (chunk + 1) * CHUNK;
+    }
+    uint32_t note = table->next;
     for (unsigned i = 0; i < units; i++) {
-        ENTRIES[entry_end + i].what = wanted[i].what;
-        __atomic_store_n(&ENTRIES[entry_end + i].below, wanted[i].below, __ATOMIC_RELEASE); /* find_beside() */
+        ENTRIES[note + i].what = wanted[i].what;
+        __atomic_store_n(&ENTRIES[note + i].below, wanted[i].below, __ATOMIC_RELEASE); /* find_beside() */
     }
-    __atomic_store_n(&last_entry, entry_end, __ATOMIC_RELAXED);
-    entry_end += units;
-    return last_entry;
+    __atomic_store_n(&table->last_entry, note, __ATOMIC_RELAXED);
+    table->next += units;
+    return note;
 }
 
-static uint32_t put_entry(const struct entry *wanted)
+static uint32_t put_entry(struct table *table, const struct entry *wanted, uint64_t hash)
 {
-    uint32_t note = find_beside(wanted);
-    if (note)
-        return note;
-    uint64_t hash = entry_hash(wanted);
-    if (!is_beside(wanted, __atomic_load_n(&last_entry, __ATOMIC_RELAXED))) /* else it is not there; the lock makes sure */
-        note = NOTE(*find(__atomic_load_n(&notes_index, __ATOMIC_ACQUIRE), wanted, hash));
+    uint32_t note = 0;
+    if (!is_beside(wanted,
+                   __atomic_load_n(&table->last_entry, __ATOMIC_RELAXED))) /* else it is not there; the lock makes sure */
+        note = NOTE(*find(__atomic_load_n(&table->index, __ATOMIC_ACQUIRE), wanted, hash));
     if (note)
         return note;
     struct rf_self *self = rf_hot.self;
     bool mine = rf_busy_enter(self); /* as guest/spin.h demands; those who make a note for a report are not */
-    rf_spin_lock(&depot_lock);
-    if (note_count > notes_index->mask / 2)
-        grow_index();
+    rf_spin_lock(&table->lock);
+    if (table->count > table->index->mask / 3 * 2)
+        grow_index(table);
     unsigned units = units_of(wanted);
-    bool room = entry_end + units <= ENTRY_LIMIT; /* a depot of a quarter of a billion entries is full: stacks after it have none */
-    if (is_beside(wanted, last_entry)) { /* none before it can have had that stack */
-        note = room ? add_entry(wanted, units) : 0;
+    if (is_beside(wanted, table->last_entry) && table->next < table->end) { /* none before it can have had that stack */
+        note = add_entry(table, wanted, units);
     } else if (!(note = find_beside(wanted))) {
-        uint32_t *place = find(notes_index, wanted, hash);
-        if (!*place && room) {
-            __atomic_store_n(place, slot_of(add_entry(wanted, units), hash), __ATOMIC_RELEASE);
-            note_count++;
-        }
+        uint64_t *place = find(table->index, wanted, hash);
         note = NOTE(*place);
+        if (!note && (note = add_entry(table, wanted, units))) {
+            __atomic_store_n(place, slot_of(note, hash), __ATOMIC_RELEASE);
+            table->count++;
+        }
     }
-    rf_spin_unlock(&depot_lock);
+    rf_spin_unlock(&table->lock);
     rf_busy_leave(self, mine);
     return note;
 }
 
 uint32_t rf_depot_put(uint64_t what, uint64_t below)
 {
-    return put_entry(&(struct entry){ what, below });
+    struct entry wanted = { what, below };
+    uint32_t node = (uint32_t)below, note = find_beside(&wanted);
+    if (note)
+        return note;
+    uint64_t hash = rf_hash(what ^ rf_hash(below));
+    return put_entry(&tables[node ? chunk_tables[node / CHUNK] : hash % TABLES], &wanted, hash);
 }
 
-/* The node of some frames above a node. */
-static uint32_t put_frames(const struct rf_frame *frames, unsigned count, uint32_t below)
+/* Frames above a node, ready to be put. */
+struct run {
+    struct entry entries[1 + RF_RUN / 2]; /* the first one lacks the note of what is below */
+    uint64_t hash;
+};
+
+#define MIX_EVEN UINT64_C(0xff51afd7ed558ccd)
+#define MIX_ODD UINT64_C(0xc4ceb9fe1a85ec53)
+
+/* `tag`: of the hash of what is below. Returns that of the run. */
+static uint32_t make_run(struct run *run, const struct rf_frame *frames, unsigned count, uint32_t tag)
 {
     const uint64_t pc_mask = (UINT64_C(1) << RF_PC_BITS) - 1;
-    struct entry run[1 + RF_RUN / 2] = { { .what = count, .below = below } };
-    if (count == 1) {
-        run[0].what = frames[0].pc & pc_mask;
-        return put_entry(run);
+    uint64_t hash = rf_hash(tag + ((uint64_t)count << 32));
+    for (unsigned i = 0; i < count; i += 2) {
+        uint64_t even = frames[i].pc & pc_mask, odd = i + 1 < count ? frames[i + 1].pc & pc_mask : 0;
+        hash = rf_hash(hash ^ even * MIX_EVEN ^ odd * MIX_ODD);
+        run->entries[1 + i / 2] = (struct entry){ even, odd };
     }
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t pc = frames[i].pc & pc_mask;
-        *(i % 2 ? &run[1 + i / 2].below : &run[1 + i / 2].what) = pc;
-    }
-    return put_entry(run);
+    run->hash = hash;
+    run->entries[0].what = count == 1 ? run->entries[1].what : count;
+    return TAG(hash);
 }
 
-/* Whole runs from the innermost known one upwards get their nodes, and what is left of the last one (invariant 4). */
+static struct table *table_of_run(const struct run *run)
+{
+    return &tables[run->hash % TABLES];
+}
+
+static void fetch_slot(const struct run *run)
+{
+    const struct index *index = __atomic_load_n(&table_of_run(run)->index, __ATOMIC_ACQUIRE);
+    __builtin_prefetch(&index->slots[TAG(run->hash) & index->mask]);
+}
+
+static void fetch_entry(const struct run *run)
+{
+    const struct index *index = __atomic_load_n(&table_of_run(run)->index, __ATOMIC_ACQUIRE);
+    uint64_t slot = __atomic_load_n(&index->slots[TAG(run->hash) & index->mask], __ATOMIC_RELAXED);
+    if (TAG(slot) == TAG(run->hash))
+        __builtin_prefetch(&ENTRIES[NOTE(slot)]);
+}
+
+static uint32_t put_run(struct run *run, uint32_t below)
+{
+    run->entries[0].below = (uint64_t)TAG(run->hash) << 32 | below;
+    return put_entry(table_of_run(run), run->entries, run->hash);
+}
+
+#define RUNS_AT_ONCE 8u
+
+/* Whole runs from the innermost known one upwards get their nodes, and what is left of the last one (guest/depot.h, 4). */
 static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
 {
-    size_t depth = (size_t)(rf_hot.top - self->frames), last = (depth - 1) / RF_RUN * RF_RUN, known = last;
+    struct run runs[RUNS_AT_ONCE];
+    size_t depth = (size_t)(rf_hot.top - self->frames), known = (depth - 1) / RF_RUN * RF_RUN;
     while (known && !self->frames[known - 1].node)
         known -= RF_RUN;
-    uint32_t node = known ? self->frames[known - 1].node : 0;
-    for (; known < last; known += RF_RUN)
-        self->frames[known + RF_RUN - 1].node = node = put_frames(self->frames + known, RF_RUN, node);
-    return rf_hot.top[-1].node = put_frames(self->frames + last, (unsigned)(depth - last), node);
+    uint32_t node = known ? self->frames[known - 1].node : 0, tag = node ? (uint32_t)(ENTRIES[node].below >> 32) : 0;
+    while (known < depth) {
+        unsigned count = 0;
+        for (size_t at = known; at < depth && count < RUNS_AT_ONCE; at += RF_RUN, count++) {
+            tag = make_run(&runs[count], self->frames + at, depth - at < RF_RUN ? (unsigned)(depth - at) : RF_RUN, tag);
+            fetch_slot(&runs[count]);
+        }
+        for (unsigned i = 0; count > 1 && i < count; i++)
+            fetch_entry(&runs[i]);
+        for (unsigned i = 0; i < count; i++) {
+            node = put_run(&runs[i], node);
+            known = known + RF_RUN < depth ? known + RF_RUN : depth;
+            self->frames[known - 1].node = node;
+        }
+    }
+    return node;
 }
 
 uint32_t rf_depot_node(struct rf_self *self)
 {
-    if (__builtin_expect(rf_hot.top <= self->frames, 0)) { /* functions were left that had been entered before the thread was known */
+    if (__builtin_expect(rf_hot.top <= self->frames,
+                         0)) { /* functions were left that had been entered before the thread was known */
         rf_hot.top = self->frames;
         return 0;
     }

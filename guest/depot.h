@@ -2,8 +2,8 @@
  *
  * 1. An entry never changes and is never taken away, so a note can be read at any time without a lock.
  * 2. Equal things have equal notes.
- * 3. An entry is two words. A node of a stack: (return address, node below). An access: (pc, flags, size, node of the stack, locks).
- *    The size, which no node has, tells them apart. Locks are there only where no moment tells them (guest/moments.h, 2).
+ * 3. An entry is two words. A node of a stack: (return address, node below, a hash of both). An access: (pc, flags, size, node of the
+ *    stack, locks). The size, which no node has, tells them apart. Locks are there only where no moment tells them (guest/moments.h, 2).
  * 4. Stacks are deep, and an entry is found by chance in memory: so a stack is cut into runs of RF_RUN frames from its bottom up, and a
  *    node may stand for a run, or for the beginning of one at the stack's top. It has the number of frames in the place of the
  *    return address, which is never that small, and is followed by theirs, two in an entry.
