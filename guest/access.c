@@ -605,6 +605,8 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
 {
     struct rf_step step = { .self = self, .flags = flags };
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
+        rf_depot_node(self);
     if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
         if (!joins(&step, place, word, mask, pc, size))
             return false;
