@@ -5,6 +5,7 @@
 #include "guest/access.h"
 #include "guest/refusal.h"
 #include "guest/objects.h"
+#include "guest/spin.h"
 
 struct rf_report_side;
 
@@ -63,6 +64,18 @@ void rf_atomic_close(struct rf_atomic *op); /* nothing was done */
  * other way. Otherwise the object is locked, the operation follows, and then what it means. */
 struct rf_object *rf_atomic_quick_open(struct rf_self *self, uintptr_t addr, size_t size);
 void rf_atomic_quick_updated(struct rf_self *self, struct rf_object *object, uintptr_t addr, size_t size, uintptr_t pc);
+
+/* Before the value is read for the first time: as long as somebody is at the location, that would only take the line of the cache away from
+ * him. Then it is asked for in the state that the operation needs. Nobody is kept from coming in between. */
+static inline void rf_atomic_await(const struct rf_self *self, const volatile void *addr, int order)
+{
+    if (!self || (order & 7) <= 3 || rf_object_is_nowhere((uintptr_t)addr))
+        return;
+    struct rf_object *object = rf_object_find((uintptr_t)addr);
+    if (object && __builtin_expect(__atomic_load_n(&object->lock, __ATOMIC_RELAXED), 0))
+        rf_spin_wait(&object->lock);
+    __asm__ volatile("prefetchw %0" : : "m"(*(const volatile char *)addr));
+}
 
 static inline struct rf_object *rf_atomic_quickly(struct rf_self *self, const volatile void *addr, size_t size, int order)
 {

@@ -119,6 +119,7 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order)                                           \
     {                                                                                                                       \
         struct rf_self *self = rf_atomic_self();                                                                            \
+        rf_atomic_await(self, addr, order);                                                                                 \
         type old = FIRST(bits, addr);                                                                                       \
         struct rf_object *object = rf_atomic_quickly(self, addr, sizeof *addr, order);                                      \
         if (__builtin_expect(object != NULL, 1)) {                                                                          \
