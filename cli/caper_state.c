@@ -1,0 +1,247 @@
+/* See cli/caper_state.h. */
+#include "cli/caper_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "trace/grow.h"
+
+int rf_caper_failed(const char *path)
+{
+    fprintf(stderr, RF_CAPER_WHO ": %s: %s\n", path, strerror(errno));
+    return RF_EXIT_USAGE;
+}
+
+char *rf_caper_copy(const char *text)
+{
+    return rf_check_memory(strdup(text), strlen(text));
+}
+
+/* ---- pairs ---- */
+
+static void add_pair(struct rf_caper *caper, const char *first, const char *second)
+{
+    caper->pairs = rf_reserve(caper->pairs, &caper->pair_capacity, caper->pair_count + 1, sizeof *caper->pairs);
+    caper->pairs[caper->pair_count++] = (struct rf_caper_pair){ rf_caper_copy(first), rf_caper_copy(second), false };
+}
+
+int rf_caper_read_pairs(struct rf_caper *caper)
+{
+    char *line = NULL, first[4352], second[4352];
+    size_t capacity = 0;
+    unsigned number = 0;
+    FILE *file = fopen(caper->pairs_path, "re");
+    if (!file)
+        return rf_caper_failed(caper->pairs_path);
+    while (getline(&line, &capacity, file) > 0) {
+        number++;
+        line[strcspn(line, "#\n")] = 0;
+        if (!line[strspn(line, " \t\r")])
+            continue;
+        if (sscanf(line, "%4351s %4351s", first, second) != 2) {
+            fprintf(stderr, RF_CAPER_WHO ": %s:%u: not 'SITE1 SITE2'\n", caper->pairs_path, number);
+            fclose(file);
+            return RF_EXIT_USAGE;
+        }
+        add_pair(caper, first, second);
+    }
+    free(line);
+    fclose(file);
+    return 0;
+}
+
+int rf_caper_pairs_of_store(struct rf_caper *caper)
+{
+    char error[512];
+    enum rf_store_answer answer;
+    json_t *rows, *row;
+    size_t i;
+    char *place = rf_store_place(caper->where);
+    caper->store = rf_store_open(place, 5, &answer, error);
+    free(place);
+    if (!caper->store) {
+        fprintf(stderr, RF_CAPER_WHO ": %s\n", error);
+        return RF_EXIT_USAGE;
+    }
+    if (rf_store_ask(caper->store, "SELECT first, second FROM pairs ORDER BY id", 0, NULL, &rows) != RF_STORE_DONE) {
+        fprintf(stderr, RF_CAPER_WHO ": %s\n", rf_store_error(caper->store));
+        return RF_EXIT_USAGE;
+    }
+    json_array_foreach(rows, i, row)
+        add_pair(caper, json_string_value(json_array_get(row, 0)), json_string_value(json_array_get(row, 1)));
+    json_decref(rows);
+    return 0;
+}
+
+/* ---- sites ---- */
+
+static void forget_origins(struct rf_caper *caper)
+{
+    for (size_t i = 0; i < caper->origin_count; i++) {
+        free(caper->origins[i].name);
+        free(caper->origins[i].place);
+    }
+    caper->origin_count = 0;
+}
+
+/* Of an origin, as the file has it; NULL: it does not have it. */
+const char *rf_caper_place_of_origin(const struct rf_caper *caper, const char *name)
+{
+    for (size_t i = 0; i < caper->origin_count; i++)
+        if (caper->origins[i].letter == 'p' && strcmp(caper->origins[i].name, name) == 0)
+            return caper->origins[i].place;
+    return NULL;
+}
+
+/* What the file says of memory that has escaped. One whose place is not known may be of any kind; "-" is a library's. */
+void rf_caper_apply_origins(struct rf_caper *caper)
+{
+    for (size_t i = 0; i < caper->origin_count && caper->facts; i++) {
+        const struct rf_caper_origin *origin = &caper->origins[i];
+        const char *place = rf_caper_place_of_origin(caper, origin->name);
+        if (origin->letter == 'p' || (place && strcmp(place, "-") == 0))
+            continue;
+        rf_facts_escapes(caper->facts,
+                         strcmp(origin->name, "stack") == 0 ? NULL
+                         : place                            ? place
+                                                            : "",
+                         origin->letter == '!');
+    }
+}
+
+int rf_caper_read_state(struct rf_caper *caper)
+{
+    char *line = NULL, name[512], place[4352];
+    size_t capacity = 0;
+    FILE *file = fopen(caper->state, "re");
+    if (!file)
+        return errno == ENOENT ? 0 : rf_caper_failed(caper->state);
+    for (size_t i = 0; i < caper->site_count; i++) {
+        free(caper->sites[i].name);
+        free(caper->sites[i].place);
+    }
+    caper->site_count = 0;
+    forget_origins(caper);
+    while (getline(&line, &capacity, file) > 0) {
+        place[0] = 0;
+        caper->steady |= strcmp(line, "z\n") == 0;
+        if (!strchr("-+a!p", line[0]) || line[1] != ' ' || sscanf(line + 1, " %511s %4351[^\n]", name, place) < 1)
+            continue;
+        if (strchr("a!p", line[0])) {
+            caper->origins =
+                rf_reserve(caper->origins, &caper->origin_capacity, caper->origin_count + 1, sizeof *caper->origins);
+            caper->origins[caper->origin_count++] =
+                (struct rf_caper_origin){ line[0], rf_caper_copy(name), rf_caper_copy(place) };
+            continue;
+        }
+        caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
+        caper->sites[caper->site_count++] =
+            (struct rf_caper_site){ rf_caper_copy(name), rf_caper_copy(place), line[0] == '+' };
+    }
+    free(line);
+    fclose(file);
+    return 0;
+}
+
+int rf_caper_by_site(const void *a, const void *b)
+{
+    return strcmp(((const struct rf_caper_site *)a)->name, ((const struct rf_caper_site *)b)->name);
+}
+
+int rf_caper_by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct rf_caper_name *)a)->name, ((const struct rf_caper_name *)b)->name);
+}
+
+/* The names that pairs use, each once: most are in many of them. */
+struct rf_caper_name *rf_caper_names_of(const struct rf_caper *caper, size_t *count)
+{
+    size_t all = 0;
+    struct rf_caper_name *names = rf_zeroed(2 * caper->pair_count + 1, sizeof *names);
+    for (size_t i = 0; i < caper->pair_count; i++) {
+        names[all++].name = caper->pairs[i].first;
+        names[all++].name = caper->pairs[i].second;
+    }
+    qsort(names, all, sizeof *names, rf_caper_by_name);
+    *count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!*count || strcmp(names[i].name, names[*count - 1].name) != 0)
+            names[(*count)++] = names[i];
+    return names;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct rf_site *one = *(const struct rf_site *const *)a, *other = *(const struct rf_site *const *)b;
+    return one < other ? -1 : one > other;
+}
+
+/* The sites of the program that pairs name, each once. */
+static const struct rf_site **named_sites(const struct rf_caper *caper, const struct rf_site_list *list, size_t *count)
+{
+    size_t capacity = 0, name_count, all = 0;
+    struct rf_caper_name *names = rf_caper_names_of(caper, &name_count);
+    const struct rf_site **found = NULL;
+    for (size_t i = 0; i < name_count; i++) {
+        size_t more = rf_site_list_find(list, names[i].name, NULL, 0);
+        found = rf_reserve(found, &capacity, all + more + 1, sizeof *found);
+        rf_site_list_find(list, names[i].name, found + all, more);
+        all += more;
+    }
+    free(names);
+    if (all)
+        qsort(found, all, sizeof *found, by_place);
+    *count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!*count || found[i] != found[*count - 1])
+            found[(*count)++] = found[i];
+    return found;
+}
+
+/* All sites of the program that a pair names, and that the file does not have yet. What cannot be written whole is not there at all. */
+int rf_caper_add_sites(struct rf_caper *caper, const struct rf_site_list *list)
+{
+    char name[512], place[4352], last = '\n';
+    size_t count;
+    int fd = open(caper->state, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0)
+        return rf_caper_failed(caper->state);
+    int status = rf_caper_read_state(caper);
+    off_t before = lseek(fd, 0, SEEK_END);
+    if (before > 0 && pread(fd, &last, 1, before - 1) != 1)
+        status = rf_caper_failed(caper->state);
+    qsort(caper->sites, caper->site_count, sizeof *caper->sites, rf_caper_by_site);
+    FILE *file = fdopen(fd, "a");
+    rf_check_memory(file, 1);
+    if (last != '\n')
+        fputc('\n', file);
+    const struct rf_site **found = named_sites(caper, list, &count);
+    size_t known = caper->site_count;
+    for (size_t i = 0; i < count && !status; i++) {
+        struct rf_caper_site key = { .name = name };
+        rf_site_name(found[i], name, sizeof name);
+        rf_site_place(found[i], place, sizeof place);
+        if (bsearch(&key, caper->sites, known, sizeof key, rf_caper_by_site))
+            continue;
+        /* A jump to a hook does not say where it comes from: such a site is taken as escaped. */
+        fprintf(file, "%c %s %s\n", found[i]->jump ? '+' : '-', name, place);
+        caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
+        caper->sites[caper->site_count++] =
+            (struct rf_caper_site){ rf_caper_copy(name), rf_caper_copy(place), found[i]->jump };
+    }
+    free(found);
+    if (!status && (fflush(file) != 0 || (fsync(fd) != 0 && errno != EINVAL))) {
+        status = rf_caper_failed(caper->state);
+        if (before >= 0 && ftruncate(fd, before) != 0)
+            fprintf(stderr, RF_CAPER_WHO ": %s: what was written of it cannot be taken back: %s\n", caper->state,
+                    strerror(errno));
+    }
+    fclose(file);
+    return status;
+}

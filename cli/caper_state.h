@@ -1,0 +1,76 @@
+/* What `redflag caper` (cli/caper.c) knows: pairs, and the file of sites and origins.
+ *
+ * 1. A line of the file is "- SITE PLACE", or "+ SITE PLACE" once the site was seen to access memory that several threads can reach; "a SITE"
+ *    or "! SITE", an origin whose memory has escaped (guest/origins.h), and "p SITE PLACE", where it is; "z": a run has found nothing new.
+ * 2. Lines are only ever added, under a lock of the file, but for the runtime's '+', which takes the place of a '-'.
+ */
+#ifndef RF_CLI_CAPER_STATE_H
+#define RF_CLI_CAPER_STATE_H
+
+#include "cli/caper_facts.h"
+#include "cli/program_sites.h"
+#include "fleet/store.h"
+
+#define RF_CAPER_WHO "redflag caper"
+
+struct rf_caper_pair {
+    char *first, *second;
+    bool dynamic;
+};
+
+struct rf_caper_site {
+    char *name, *place;
+    bool escaped;
+};
+
+/* A line "a SITE" or "! SITE", or "p SITE PLACE" of the state file. */
+struct rf_caper_origin {
+    char letter, *name, *place;
+};
+
+/* A name that pairs use. */
+struct rf_caper_name {
+    const char *name;
+    bool escaped;
+};
+
+struct rf_caper {
+    const char *pairs_path, *where, *facts_path;
+    char *state;
+    bool show, quiet;
+    char **program;
+    struct rf_caper_pair *pairs;
+    size_t pair_count, pair_capacity;
+    struct rf_caper_site *sites; /* of the state file */
+    size_t site_count, site_capacity;
+    struct rf_caper_origin *origins; /* of the state file */
+    size_t origin_count, origin_capacity;
+    bool steady; /* a run has found nothing new */
+    struct rf_facts *facts;
+    struct rf_store *store;
+};
+
+/* -- cli/caper_state.c: what returns an int returns 0, or the status to end with, and has said why -- */
+
+int rf_caper_failed(const char *path); /* says errno */
+char *rf_caper_copy(const char *text);
+int rf_caper_read_pairs(struct rf_caper *caper);
+int rf_caper_pairs_of_store(struct rf_caper *caper);
+/* Of an origin, as the file has it; NULL: it does not have it. */
+const char *rf_caper_place_of_origin(const struct rf_caper *caper, const char *name);
+/* What the file says of memory that has escaped becomes known to the facts. */
+void rf_caper_apply_origins(struct rf_caper *caper);
+int rf_caper_read_state(struct rf_caper *caper);
+/* The names that pairs use, each once, in order. The caller frees them. */
+struct rf_caper_name *rf_caper_names_of(const struct rf_caper *caper, size_t *count);
+/* All sites of the program that a pair names are in the file. */
+int rf_caper_add_sites(struct rf_caper *caper, const struct rf_site_list *list);
+int rf_caper_by_site(const void *a, const void *b); /* for qsort() and bsearch() of sites, */
+int rf_caper_by_name(const void *a, const void *b); /* ... and of names */
+
+/* -- cli/caper_idle.c -- */
+
+/* Writes it; its path, which the caller frees. NULL: there is none. */
+char *rf_caper_write_idle(struct rf_caper *caper, const struct rf_site_list *list);
+
+#endif
