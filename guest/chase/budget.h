@@ -64,13 +64,16 @@ static inline double rf_budget_probability(const struct rf_budget *budget, uint6
     return probability > 0 ? probability : 0;
 }
 
-/* A wait begins; it shall end at the time that is returned. */
-static inline uint64_t rf_budget_begin(struct rf_budget *budget, uint64_t now)
+/* A wait begins; it shall end at the time that is returned. Who waits alone waits for all of t_delay. Threads that do the same come to s1
+ * together, and if both stood there equally long none would go on to s2 in time: so who comes while another waits has a part of it,
+ * `uniform`, from 0 on, below 1. */
+static inline uint64_t rf_budget_begin(struct rf_budget *budget, uint64_t now, double uniform)
 {
+    double part = budget->waiters ? uniform : 1;
     if (!budget->waiters++)
         budget->since = now;
     budget->waits++;
-    return now + budget->delay;
+    return now + (uint64_t)((double)budget->delay * part);
 }
 
 /* ... and is over. `until` is when it should have ended. */

@@ -232,9 +232,17 @@ static struct waiter *free_waiter(void)
     return NULL;
 }
 
+static double uniform(struct rf_chase_self *self)
+{
+    if (!self->random)
+        self->random = mix(chase.seed, (uint64_t)RF_SYSCALL(SYS_gettid, 0)) | 1;
+    return rf_chance_uniform(rf_chance_next(&self->random));
+}
+
 /* False: there was no budget, or no room, any more. */
 static bool wait_here(const struct rf_chase_side *side)
 {
+    double part = uniform(&rf_chase_self);
     uint64_t mask = enter(), now = clock_now();
     struct waiter *waiter = !chase.over && rf_budget_allows(&chase.budget, now) ? free_waiter() : NULL;
     if (!waiter) {
@@ -245,7 +253,7 @@ static bool wait_here(const struct rf_chase_side *side)
     waiter->caught = 0;
     waiter->who = &rf_chase_self;
     change_begin();
-    uint64_t until = rf_budget_begin(&chase.budget, now);
+    uint64_t until = rf_budget_begin(&chase.budget, now, part);
     change_end();
     rf_spin_unlock(&chase.lock); /* signals stay blocked */
     sleep_until(waiter, until);
@@ -256,13 +264,6 @@ static bool wait_here(const struct rf_chase_side *side)
     change_end();
     leave(mask);
     return true;
-}
-
-static double uniform(struct rf_chase_self *self)
-{
-    if (!self->random)
-        self->random = mix(chase.seed, (uint64_t)RF_SYSCALL(SYS_gettid, 0)) | 1;
-    return rf_chance_uniform(rf_chance_next(&self->random));
 }
 
 /* While there is no budget at all and the site is in a hot loop, one reading of the clock is taken for the instances that follow within

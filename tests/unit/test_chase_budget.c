@@ -29,7 +29,7 @@ static void test_probability(void **state)
     struct rf_budget budget = five_percent();
     uint64_t now = budget.started;
     assert_true(near(rf_budget_probability(&budget, now), 1 - 10.0 / (1010 * 0.05))); /* t_min counts at once */
-    uint64_t until = rf_budget_begin(&budget, now);
+    uint64_t until = rf_budget_begin(&budget, now, 0.5);
     assert_int_equal(until, now + 10 * MS);
     rf_budget_end(&budget, until, until);
     assert_int_equal(rf_budget_waited(&budget, until), 10 * MS);
@@ -50,15 +50,17 @@ static void test_overlapped_waits_count_once(void **state)
     (void)state;
     struct rf_budget budget = five_percent();
     uint64_t t = budget.started;
-    uint64_t first = rf_budget_begin(&budget, t), second = rf_budget_begin(&budget, t + 4 * MS);
+    uint64_t first = rf_budget_begin(&budget, t, 0.5), second = rf_budget_begin(&budget, t + 4 * MS, 0.9);
+    assert_int_equal(first, t + 10 * MS);
+    assert_int_equal(second, t + 13 * MS); /* a part of it, as somebody waits */
     assert_int_equal(rf_budget_waited(&budget, t + 7 * MS), 7 * MS); /* one that is not over counts up to now */
     rf_budget_end(&budget, first, first);
     assert_int_equal(rf_budget_waited(&budget, t + 12 * MS), 12 * MS);
     rf_budget_end(&budget, second, second);
-    assert_int_equal(rf_budget_waited(&budget, t + 500 * MS), 14 * MS);
-    uint64_t third = rf_budget_begin(&budget, t + 500 * MS);
+    assert_int_equal(rf_budget_waited(&budget, t + 500 * MS), 13 * MS);
+    uint64_t third = rf_budget_begin(&budget, t + 500 * MS, 0.5);
     rf_budget_end(&budget, t + 503 * MS, third); /* woken early */
-    assert_int_equal(rf_budget_waited(&budget, t + 600 * MS), 17 * MS);
+    assert_int_equal(rf_budget_waited(&budget, t + 600 * MS), 16 * MS);
     assert_int_equal(budget.waits, 3);
     assert_int_equal(budget.late, 0);
 }
@@ -87,7 +89,7 @@ static void always_within(double rate, uint64_t delay, uint64_t least, uint64_t 
         unsigned who = (unsigned)(rf_chance_next(&random) % THREADS);
         if (ends[who] || !(rf_chance_uniform(rf_chance_next(&random)) < rf_budget_probability(&budget, now)))
             continue;
-        planned[who] = rf_budget_begin(&budget, now);
+        planned[who] = rf_budget_begin(&budget, now, rf_chance_uniform(rf_chance_next(&random)));
         ends[who] = planned[who] + (latest ? rf_chance_next(&random) % (latest + 1) : 0);
         if (rf_chance_next(&random) % 4 == 0)
             ends[who] = now + 1 + rf_chance_next(&random) % delay; /* a race was found: woken */
@@ -114,7 +116,7 @@ static void test_late(void **state)
 {
     (void)state;
     struct rf_budget budget = five_percent();
-    uint64_t now = budget.started, until = rf_budget_begin(&budget, now);
+    uint64_t now = budget.started, until = rf_budget_begin(&budget, now, 0.5);
     rf_budget_end(&budget, until + 90 * MS, until); /* 100 ms of the 50 that are allowed */
     now = until + 90 * MS;
     assert_false(rf_budget_holds(&budget, now));
