@@ -2,11 +2,11 @@
 """What chasing and Caper cost and find, on programs with known races: writes doc/benchmarks-production.md and the plots beside it.
 
   PROGRAMS  which ones (default: pigz pbzip2 queue hash tree; also xz)
-  ROUNDS    how often each is run; the least time counts (default 3)
+  ROUNDS    how often each is run; the least time counts (default 4)
   PAIRS     pairs of sites drawn for each program, besides the known races (default 0)
   TRIALS    of Table 2 (default 10)
   THREADS   of Figure 3 (default "1 4 16 64")
-  TEXT      lines of text that programs compress (default 160000)
+  TEXT      lines of text that programs compress (default 320000)
 
 bench/production_programs.py has the programs, production_chase.py and production_caper.py what is measured of them.
 """

@@ -4,7 +4,7 @@ import os
 import random
 import subprocess
 
-from production_programs import (ALONE, B, CLANG, PAIRS, REDFLAG, ROUNDS, THREADS, TOP, TRIALS, WORK, arguments, build, builds, calls, least, machine, mean,
+from production_programs import (ALONE, B, CLANG, PAIRS, REDFLAG, ROUNDS, THREADS, TOP, TRIAL, TRIALS, WORK, arguments, build, builds, calls, least, machine, mean,
                                  run, svg)
 
 
@@ -70,7 +70,7 @@ def figure2(program, lines):
 
 def table2(program, lines):
     """Of the known races: how many trials of each detector reported it. The pair is taken in both orders, in turns."""
-    full = builds(program)[1]
+    full = builds(program, TRIAL)[1]
     known = [calls(full, line) for line in lines]
     found = []
     for first, second in ([] if program in ALONE else [(known[0], known[0])]) + [(known[0], known[1])]:
@@ -79,7 +79,7 @@ def table2(program, lines):
             hits = 0
             for trial in range(TRIALS):
                 text = pair_text(first, second) if trial % 2 == 0 else pair_text(second, first)
-                status, _, _ = run([full] + arguments(program), setting(kind, text))
+                status, _, _ = run([full] + arguments(program, 2, "trial"), setting(kind, text))
                 hits += status == 66
             counts[kind] = hits
         found.append(counts)
@@ -92,7 +92,7 @@ def figure3(lines):
     text = pair_text(there, there)
     rows = []
     for threads in THREADS:
-        more = arguments("pigz", threads)
+        more = arguments("pigz", threads, "trial")
         best = least({"native": ([native] + more, {}), "out": ([full] + more, quiet(setting("out", text))),
                       "chase-5": ([full] + more, quiet(setting("chase-5", text))),
                       "litehb": ([full] + more, quiet(setting("litehb", text)))})
