@@ -187,27 +187,16 @@ static bool is_quick(struct rf_self *self, uintptr_t addr, size_t size, bool wri
     uint32_t owner = rf_escape_owner(self);
     if (!rf_escape_stored_number(self))
         return false;
-    self->stored_size = 0;
+    if (!rf_hot.own)
+        rf_escape_keep(self, 0, 0);
     if (addr % 16 + size <= 16 && owner != RF_ESCAPED && rf_escape_state(addr) == owner)
         return true;
     const char *mark = mark_of(pc);
     if (mark && __atomic_load_n(mark, __ATOMIC_RELAXED) == '-')
         return false;
-    if (write && size >= sizeof(uintptr_t)) {
-        self->stored_at = addr;
-        self->stored_size = size;
-    }
+    if (write && size >= sizeof(uintptr_t))
+        rf_escape_keep(self, addr, size);
     return true;
-}
-
-/* Is the access to a private block of the thread's own, or to its stack, and that is all there is to know? Not while it has stored
- * something that was not looked at: that may have published the block. A store to private memory publishes nothing. */
-static inline bool is_private(const struct rf_self *self, uintptr_t addr, size_t size)
-{
-    if (!self || !rf_escape_leaves || self->stored_size || addr % 16 + size > 16)
-        return false;
-    uint32_t state = rf_escape_state(addr);
-    return (state == self->thread.slot + 1 && state < RF_ESCAPED) || addr - self->own_stack < self->own_size;
 }
 
 static __attribute__((noinline)) void hook_slowly(uintptr_t addr, uintptr_t pc, uint64_t what)
@@ -224,11 +213,20 @@ static __attribute__((noinline)) void hook_slowly(uintptr_t addr, uintptr_t pc, 
         rf_access(addr, size, write ? RF_A_WRITE : 0, pc);
 }
 
-/* What the hooks jump to: a leaf, most of the time. */
+/* What the hooks jump to: a leaf, most of the time. An access to a private block of the thread's own, or to its stack, tells nothing more,
+ * and a store there publishes nothing. Not so while the thread has stored something that was not looked at, which may have published the
+ * block: then rf_hot.own is 0. */
 static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
-    if (__builtin_expect(!is_private(rf_hot.self, addr, what >> 56), 0))
-        hook_slowly(addr, pc, what);
+    uint32_t own = rf_hot.own;
+    if (__builtin_expect(own != 0, 1)) {
+        const uint16_t *state = rf_escape_place(addr & RF_ADDRESS_MASK);
+        if (__builtin_expect(state && (__atomic_load_n(state, __ATOMIC_RELAXED) | RF_ESCAPE_OWN) == own, 1))
+            return;
+        if (addr - rf_hot.self->own_stack < rf_hot.self->own_size)
+            return;
+    }
+    hook_slowly(addr, pc, what);
 }
 
 static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)

@@ -228,7 +228,7 @@ void rf_escape_given(struct rf_self *self, uintptr_t addr, uintptr_t value)
 static void flush(struct rf_self *self)
 {
     uintptr_t at = self->stored_at, end = at + self->stored_size;
-    self->stored_size = 0;
+    rf_escape_keep(self, 0, 0);
     if (!publishes(self, at))
         return;
     for (at = (at + 7) & ~(uintptr_t)7; at + 8 <= end; at += 8)

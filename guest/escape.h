@@ -14,6 +14,9 @@
  * 5. The state of 16 bytes is a word of 16 bits in a table: 0 unknown, hence escaped; slot + 1 of the owner; and RF_ESCAPED with it
  *    once it has escaped, so that the history of a word that was never set has a first owner (Wood's indirect initial ownership).
  *    Written by the owner, or under the lock of the analysis; read by all.
+ * 6. rf_hot.own says at once what most accesses need to know: the state that makes a block the thread's own, while nothing that it has
+ *    stored is still to be looked at; 0 otherwise. The thread writes it, with what it has stored: 0 before there is something, the
+ *    state after there is nothing any more, so that a signal handler never finds the state too early.
  *
  * doc/sync.md says what this misses in C, and tests/programs/escape-*.c show it.
  */
@@ -25,6 +28,7 @@
 #include "guest/self.h"
 
 #define RF_ESCAPED 0x8000u
+#define RF_ESCAPE_OWN 0x10000u /* in rf_hot.own, so that no state is 0 there */
 #define RF_USER_END ((uintptr_t)1 << 47) /* no address of a program is larger */
 #define RF_ESCAPE_LEAF 22 /* bits of an address that a leaf of the table covers */
 
@@ -56,6 +60,19 @@ static inline bool rf_is_escaped(uintptr_t addr)
     return !state || state & RF_ESCAPED;
 }
 
+/* The thread, which calls this, has stored something there that is to be looked at; size 0: nothing. Invariant 6. */
+static inline void rf_escape_keep(struct rf_self *self, uintptr_t addr, size_t size)
+{
+    uint32_t owner = rf_escape_owner(self);
+    rf_hot.own = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->stored_at = addr;
+    self->stored_size = size;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (!size && owner != RF_ESCAPED && self == rf_hot.self)
+        rf_hot.own = owner | RF_ESCAPE_OWN;
+}
+
 void rf_escape_begin(void); /* the options are read */
 
 /* An access of a busy thread. True: it is to private memory of its own, and nobody needs to look at it. */
@@ -79,10 +96,8 @@ bool rf_escape_own_stack(struct rf_self *self, uintptr_t addr);
 static inline void rf_escape_stores(uintptr_t addr, size_t size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(rf_escape_leaves != NULL, 0) && flags & RF_A_WRITE && size >= sizeof(uintptr_t) && self && !self->inside) {
-        self->stored_at = addr;
-        self->stored_size = size;
-    }
+    if (__builtin_expect(rf_escape_leaves != NULL, 0) && flags & RF_A_WRITE && size >= sizeof(uintptr_t) && self && !self->inside)
+        rf_escape_keep(self, addr, size);
 }
 
 /* A value is about to be stored there at once. The thread is not busy. */

@@ -61,11 +61,17 @@ static inline struct rf_self *teller(void)
 
 size_t rf_heap_apart;
 
+/* To Caper a block's note is its origin: who called the interceptor, whose frame is the last. There are no histories, and no reports. */
+static uint32_t origin_of(const struct rf_self *self)
+{
+    return rf_origins_on && rf_hot.top > self->frames ? rf_origins_note(rf_hot.top[-1].pc) : 0;
+}
+
 /* A note that the access beside it has too. The depot's lock must not be held when a signal handler begins. */
 static inline uint32_t note_of(struct rf_self *self, uintptr_t pc, unsigned flags, size_t size)
 {
-    if (!self || self->busy)
-        return 0;
+    if (!self || self->busy || rf_caper_on)
+        return self && rf_caper_on && !(flags & RF_A_FREE) ? origin_of(self) : 0;
     rf_busy_begin(self);
     uint32_t note = rf_note_here(pc, RF_A_WRITE | flags, size);
     rf_busy_end(self);
@@ -87,7 +93,8 @@ static inline uint32_t tell_fresh(struct rf_self *self, uintptr_t block, size_t 
         rf_origin_escapes(RF_ORIGIN_ANY); /* nobody's from the start */
         return rf_range_fresh(block, usable, written, pc);
     }
-    rf_range_clear(block, usable);
+    if (!rf_caper_on)
+        rf_range_clear(block, usable);
     uint32_t note = note_of(self, pc, 0, written);
     if (!rf_escape_fresh(self, block, usable))
         rf_origin_escapes_note(note);
@@ -110,7 +117,8 @@ static uint64_t taken_side(struct rf_self *self, size_t usable, size_t size, siz
 {
     uint32_t thread = self ? self->number : 0;
     bool wide = slack >> 13 || thread >> 16; /* then the note must know the size */
-    return side_word(RF_SIDE_TAKEN, note_of(self, pc, 0, wide ? size : written_of(usable)), thread, slack);
+    uint32_t note = wide && rf_caper_on ? 0 : note_of(self, pc, 0, wide ? size : written_of(usable));
+    return side_word(RF_SIDE_TAKEN, note, thread, slack);
 }
 
 static __attribute__((noinline)) void *allocate_single(struct rf_self *self, size_t size, size_t align, bool zero,
@@ -226,6 +234,10 @@ static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size
 static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr_t pc)
 {
     size_t size = span->block ? span->block : (span->size + 7) & ~(size_t)7;
+    if (__builtin_expect(rf_caper_on, 0)) {
+        rf_objects_forget(block, size);
+        return 0;
+    }
     if (__builtin_expect(rf_escape_leaves != NULL, 0) && !rf_tap && rf_hot.self && !rf_hot.self->busy &&
         rf_escape_gone(rf_hot.self, block, span->block ? span->block : span->length)) {
         rf_objects_forget(block, size);

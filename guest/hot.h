@@ -73,6 +73,7 @@ struct rf_hot {
     uint64_t first;
     uint64_t stamp;
     uint64_t *seen;
+    uint32_t own; /* RF_ESCAPE_OWN and the state of the thread's private blocks, or 0: look closer (guest/escape.h, 6) */
 };
 
 /* Of a thread that the guest does not know. */

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "guest/access.h"
 #include "guest/memory.h"
 #include "guest/system.h"
 #include "guest/text.h"
@@ -22,10 +21,11 @@ static struct {
 static unsigned module_count;
 static bool unknown_modules; /* there were more */
 
-/* By the place behind the call. Atomic: who puts a place into the table writes it to the file; everybody else goes on, as if the block
- * had come later by the time that takes. */
+/* By the place behind the call. Atomic: who finds first that a place's blocks escape writes it to the file; everybody else goes on, as if
+ * the block had come later by the time that takes. A block's note is the number of its place here, from 1 on. */
 static struct {
     uintptr_t pc;
+    bool escapes;
     bool told; /* it is in the file, or was when the list was made */
     bool ours; /* written by this process */
 } origins[ORIGINS];
@@ -79,29 +79,30 @@ static int module_of(uintptr_t pc)
     return -1;
 }
 
-/* The place's entry, ORIGINS if there is no room; `fresh`: it was not there. */
-static size_t entry_of(uintptr_t pc, bool *fresh)
+/* The place's entry, ORIGINS if there is no room. */
+static size_t entry_of(uintptr_t pc)
 {
     size_t at = (size_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (ORIGINS - 1);
-    *fresh = false;
     for (unsigned looked = 0; looked < 64; looked++, at = (at + 1) & (ORIGINS - 1)) {
-        uintptr_t there = __atomic_load_n(&origins[at].pc, __ATOMIC_ACQUIRE);
-        if (!there &&
-            (*fresh = __atomic_compare_exchange_n(&origins[at].pc, &there, pc, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)))
-            return at;
-        if (there == pc)
+        uintptr_t there = __atomic_load_n(&origins[at].pc, __ATOMIC_RELAXED);
+        if (there == pc || (!there && (__atomic_compare_exchange_n(&origins[at].pc, &there, pc, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+                                       there == pc)))
             return at;
     }
-    *fresh = true;
     return ORIGINS;
+}
+
+uint32_t rf_origins_note(uintptr_t pc)
+{
+    size_t at = entry_of(pc);
+    return at < ORIGINS ? (uint32_t)at + 1 : 0;
 }
 
 void rf_origins_known(uintptr_t pc)
 {
-    bool fresh;
-    size_t at = entry_of(pc, &fresh);
+    size_t at = entry_of(pc);
     if (at < ORIGINS)
-        origins[at].told = true;
+        origins[at].escapes = origins[at].told = true;
 }
 
 static bool append(uintptr_t pc)
@@ -126,35 +127,33 @@ static bool append(uintptr_t pc)
 
 void rf_origins_escape(uintptr_t pc)
 {
-    bool fresh;
     if (pc != RF_ORIGIN_STACK && pc != RF_ORIGIN_ANY && module_of(pc) < 0) {
         if (!__atomic_load_n(&unknown_modules, __ATOMIC_ACQUIRE))
             return; /* a library */
         pc = RF_ORIGIN_ANY;
     }
-    size_t at = entry_of(pc, &fresh);
-    if (!fresh)
+    size_t at = entry_of(pc);
+    if (at == ORIGINS) {
+        append(pc);
+        return;
+    }
+    if (__atomic_load_n(&origins[at].escapes, __ATOMIC_RELAXED) || __atomic_exchange_n(&origins[at].escapes, true, __ATOMIC_RELAXED))
         return;
     bool good = append(pc);
-    if (at == ORIGINS)
-        return;
     origins[at].ours = true;
     __atomic_store_n(&origins[at].told, good, __ATOMIC_RELEASE);
 }
 
-/* The first place is that of malloc itself, of ours, and the next who called it. */
 void rf_origins_escape_note(uint32_t note)
 {
-    uintptr_t pcs[2];
-    unsigned count = note ? rf_note_stack(note, pcs, 2) : 0;
-    rf_origins_escape(count == 2 ? pcs[1] : RF_ORIGIN_ANY);
+    rf_origins_escape(note ? __atomic_load_n(&origins[note - 1].pc, __ATOMIC_RELAXED) : RF_ORIGIN_ANY);
 }
 
 void rf_origins_finish(bool lost)
 {
     bool good = true;
     for (size_t at = 0; rf_origins_on && at < ORIGINS; at++)
-        if (origins[at].pc && (!origins[at].told || (lost && origins[at].ours)))
+        if (origins[at].escapes && (!origins[at].told || (lost && origins[at].ours)))
             good &= append(origins[at].pc);
     if (!good)
         rf_say("%s: could still not be written: what has escaped is not kept", path);

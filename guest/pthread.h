@@ -11,13 +11,18 @@
 
 /* For functions that synchronise and do nothing else. Caper does not look at them; but what the thread has stored is looked at before it
  * is handed on, here as in rf_enter() (guest/escape.h, 3). */
-static inline __attribute__((always_inline)) struct rf_scope rf_enter_sync(uintptr_t pc, uintptr_t caller, void *sp)
+static inline void rf_pass_sync(void)
 {
     struct rf_self *self = rf_hot.self;
+    if (self && self->stored_size && !self->inside)
+        rf_escape_flush(self);
+}
+
+static inline __attribute__((always_inline)) struct rf_scope rf_enter_sync(uintptr_t pc, uintptr_t caller, void *sp)
+{
     if (__builtin_expect(!rf_caper_on, 1))
         return rf_enter(pc, caller, sp);
-    if (self && !self->inside && rf_escape_leaves)
-        rf_escape_flush(self);
+    rf_pass_sync();
     return (struct rf_scope){ NULL, pc };
 }
 #define RF_ENTER_SYNC(name) \

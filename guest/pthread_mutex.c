@@ -74,6 +74,10 @@ static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex, mutex_f
 
 RF_INTERCEPT(int, pthread_mutex_lock, (pthread_mutex_t *mutex))
 {
+    if (__builtin_expect(rf_caper_on, 0)) {
+        rf_pass_sync();
+        return RF_REAL(pthread_mutex_lock)(mutex);
+    }
     struct rf_self *self = quick_self();
     if (__builtin_expect(!self || rf_policy == RF_POLICY_FIB, 0) ||
         (self->locks && !rf_lock_wanted_quickly(self, (uintptr_t)mutex)))
@@ -129,6 +133,10 @@ static __attribute__((noinline)) int unlock_slowly(pthread_mutex_t *mutex, mutex
 
 RF_INTERCEPT(int, pthread_mutex_unlock, (pthread_mutex_t *mutex))
 {
+    if (__builtin_expect(rf_caper_on, 0)) {
+        rf_pass_sync();
+        return RF_REAL(pthread_mutex_unlock)(mutex);
+    }
     struct rf_self *self = quick_self();
     if (__builtin_expect(self && rf_lock_released_quickly(self, (uintptr_t)mutex), 1))
         return RF_REAL(pthread_mutex_unlock)(mutex);

@@ -24,6 +24,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "guest/escape.h"
 #include "guest/jumps.h"
 #include "guest/libc.h"
 #include "guest/planes.h"
@@ -127,8 +128,7 @@ static void run(struct rf_self *self, int sig, siginfo_t *info, ucontext_t *cont
     handler(sig, info, context);
     int after = errno;
 
-    self->stored_at = stored_at;
-    self->stored_size = stored_size;
+    rf_escape_keep(self, stored_at, stored_size);
     self = rf_hot.self; /* a handler may have switched fibers */
     rf_handling = handling.outer;
     rf_hot.top = handling.top + 1;
