@@ -39,6 +39,7 @@ struct goroutine {
     uint32_t ignore; /* of synchronisation: how often it was begun and not ended */
     uint32_t number;
     bool used;              /* a history may name the present epoch */
+    rf_epoch changed;       /* the epoch in which it last learned something, or its first one */
     struct goroutine *next; /* of those that are not in use */
     uint32_t learned;       /* all_learned, when it last began an epoch for it */
     uint32_t mutex_kind;    /* go/detectors.h: in which function of package sync its last atomic operation was, */
@@ -191,6 +192,7 @@ static __attribute__((noinline)) void epoch_in_fresh_slot(struct goroutine *g)
     slot_take_fresh(g, created);
     spin_unlock(&slots_lock);
     view_set(&g->view, old); /* all that was done under the old one is past */
+    g->changed = g->view.own;
     __atomic_store_n(&g->now, g->view.own, __ATOMIC_RELAXED);
 }
 
@@ -201,12 +203,23 @@ static inline void epoch_room(struct goroutine *g)
         epoch_in_fresh_slot(g);
 }
 
-/* What the goroutine knows was handed on: what it does from now on is later. The caller has made room. */
+/* What the goroutine does from now on is later. The caller has made room. */
 static inline void epoch_next(struct goroutine *g)
 {
     g->view.own++;
     g->used = false;
     __atomic_store_n(&g->now, g->view.own, __ATOMIC_RELAXED);
+}
+
+/* What the goroutine knows is handed on, as it is at this epoch. Another one begins; if the present one names nothing, as nothing was
+ * done or learned since the last was handed on, that one will do. */
+static inline rf_epoch epoch_handed_on(struct goroutine *g)
+{
+    rf_epoch own = g->view.own;
+    if (!g->used && g->changed != own)
+        return own - 1;
+    epoch_next(g);
+    return own;
 }
 
 /* ---- stacks ---- */
@@ -323,9 +336,9 @@ static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
         if (parent->view.extra)
             view_set(&parent->view, parent->view.extra);
         parent->view.extra = 0;
-        view_begin(&g->view, &parent->view);
-        epoch_next(parent);
+        view_begin(&g->view, &parent->view, epoch_handed_on(parent));
     }
+    g->changed = g->view.own;
     if (others_listen())
         others_started(parent, g, created);
     return g;
@@ -359,6 +372,16 @@ static inline void epoch_before_learning(struct goroutine *g)
     }
 }
 
+/* g.view := g.view ⊔ from */
+static inline void goroutine_learn(struct goroutine *g, const struct view *from)
+{
+    epoch_before_learning(g);
+    if (from->own && view_knows(&g->view, from->own))
+        return;
+    view_join_unknown(&g->view, from, from->own);
+    g->changed = g->view.own;
+}
+
 /* All that has happened comes before what this goroutine does from now on. Others run on meanwhile; what they do until they next hand
  * something on counts as known, too. */
 static void goroutine_learn_all(struct goroutine *g)
@@ -375,6 +398,7 @@ static void goroutine_learn_all(struct goroutine *g)
         if (owner != g && time > times->time[i])
             times->time[i] = time;
     }
+    g->changed = g->view.own;
     spin_unlock(&slots_lock);
 }
 

@@ -6,7 +6,7 @@
  * 2. Atomic operations have a history of their own, beside the plain one: a few stamps. An atomic operation is checked against the
  *    plain histories of its bytes, a plain access also against the stamps; two atomic ones do not race. A stamp goes when a later one
  *    happens after it and conflicts with all that it conflicts with.
- * 3. To hand a view on begins a new epoch.
+ * 3. To hand a view on begins a new epoch, unless nothing was done or learned in the present one.
  */
 #ifndef RF_GO_OBJECTS_H
 #define RF_GO_OBJECTS_H
@@ -113,30 +113,34 @@ static inline struct stamp *stamp_at(const struct object *object, uint32_t i)
 
 static inline void object_acquire(struct goroutine *g, const struct object *object)
 {
-    epoch_before_learning(g);
-    view_join(&g->view, &object->view);
+    goroutine_learn(g, &object->view);
 }
 
+/* What the goroutine handed on since it last learned anything is what it knows now, but for its own epoch. */
 static inline void object_release(struct goroutine *g, struct object *object) /* L := C */
 {
-    view_copy(&object->view, &g->view);
-    epoch_next(g);
+    rf_epoch own = epoch_handed_on(g);
+    if (object->view.own - g->changed <= own - g->changed)
+        object->view.own = own;
+    else
+        view_copy(&object->view, &g->view, own);
 }
 
 static inline void object_release_merge(struct goroutine *g, struct object *object) /* L := L ⊔ C */
 {
-    view_merge(&object->view, &g->view);
-    epoch_next(g);
+    rf_epoch own = epoch_handed_on(g);
+    if (object->view.own - g->changed <= own - g->changed)
+        object->view.own = own;
+    else
+        view_merge(&object->view, &g->view, own);
 }
 
 static inline void object_release_acquire(struct goroutine *g, struct object *object) /* L, C := C, C ⊔ L */
 {
     struct view old = object->view;
-    epoch_before_learning(g);
     object->view = (struct view){ 0 };
-    view_copy(&object->view, &g->view);
-    epoch_next(g);
-    view_join(&g->view, &old);
+    view_copy(&object->view, &g->view, epoch_handed_on(g));
+    goroutine_learn(g, &old);
     view_end(&old);
 }
 
@@ -199,7 +203,7 @@ INLINE void step_against_plain(struct step *step, struct cell *cell, unsigned ma
 }
 
 /* Invariant 2. */
-INLINE void object_stamp(const struct step *step, struct object *object)
+static __attribute__((noinline)) void object_stamp_among(const struct step *step, struct object *object)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < object->count; i++) {
@@ -219,6 +223,21 @@ INLINE void object_stamp(const struct step *step, struct object *object)
     mine->epoch = step->now;
     mine->note = step->note | (step->write ? STAMP_WRITES : 0);
     object->count = kept + 1;
+}
+
+/* Most often there was one stamp, which goes. */
+INLINE void object_stamp(const struct step *step, struct object *object)
+{
+    struct stamp *first = &object->first;
+    bool writes = first->note & STAMP_WRITES;
+    if (object->count == 1 && first->epoch == step->now && (writes || !step->write))
+        return;
+    if (object->count != 1 || (writes && !step->write) || !view_knows(&step->g->view, first->epoch)) {
+        object_stamp_among(step, object);
+        return;
+    }
+    first->epoch = step->now;
+    first->note = step->note | (step->write ? STAMP_WRITES : 0);
 }
 
 #endif

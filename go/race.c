@@ -439,12 +439,13 @@ struct atomic {
 static inline uintptr_t atomic_caller(uintptr_t call, const void *arguments, size_t size)
 {
     uintptr_t caller = call;
-    if (__builtin_expect(is_wrapper(call), 1))
+    if (__builtin_expect(caller_at(call) == CALLER_WRAPPER, 1))
         memcpy(&caller, (const char *)arguments + size + sizeof caller, sizeof caller);
     return caller;
 }
 
-INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, uintptr_t pc, uintptr_t addr, unsigned size)
+INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, uintptr_t pc, uintptr_t addr, unsigned size,
+                         bool writes)
 {
     a->done = !g || g->ignore;
     if (others_listen()) {
@@ -461,6 +462,8 @@ INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, 
     g->used = true;
     a->addr = addr;
     a->cell = cell_of(addr);
+    if (writes)
+        prefetch_to_write((const void *)addr); /* on its way while the object is locked */
     a->object = object_lock(a->cell, addr, &a->lock);
     a->object->size = (uint16_t)size;
 }
@@ -489,7 +492,9 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
         race_found(&a->step, (a->addr & ~(uintptr_t)7) + a->step.race_byte);
 }
 
-/* The arguments of a function of sync/atomic, as they lie on its caller's stack, results included. */
+/* A mutex that was taken acquires only: what its owner did before is handed on when it is given back.
+ *
+ * The arguments of a function of sync/atomic, as they lie on its caller's stack, results included. */
 #define ATOMICS(bits)                                                                                                       \
     struct atomic_load##bits {                                                                                              \
         uint##bits##_t *addr, result;                                                                                       \
@@ -506,7 +511,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     void __tsan_go_atomic##bits##_load(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)      \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, false);                    \
         x->result = __atomic_load_n(x->addr, __ATOMIC_SEQ_CST);                                                             \
         atomic_end(&a, false, true, false);                                                                                 \
     }                                                                                                                       \
@@ -514,7 +519,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     void __tsan_go_atomic##bits##_store(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)     \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                     \
         __atomic_store_n(x->addr, x->result, __ATOMIC_SEQ_CST);                                                             \
         atomic_end(&a, true, false, true);                                                                                  \
     }                                                                                                                       \
@@ -523,7 +528,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
                                            struct atomic_change##bits *x)                                                   \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                     \
         x->result = __atomic_exchange_n(x->addr, x->value, __ATOMIC_SEQ_CST);                                               \
         atomic_end(&a, true, true, true);                                                                                   \
     }                                                                                                                       \
@@ -532,7 +537,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
                                             struct atomic_change##bits *x)                                                  \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                     \
         x->result = __atomic_fetch_add(x->addr, x->value, __ATOMIC_SEQ_CST);                                                \
         atomic_end(&a, true, true, true);                                                                                   \
     }                                                                                                                       \
@@ -541,11 +546,13 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
                                                    struct atomic_swap##bits *x)                                             \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8);                           \
+        uintptr_t caller = atomic_caller(call, x, sizeof *x);                                                               \
+        bool locks = bits == 32 && caller_at(caller) == CALLER_LOCKS;                                                       \
         uint##bits##_t old = x->old;                                                                                        \
+        atomic_begin(&a, g, caller, pc, (uintptr_t)x->addr, bits / 8, true);                                                \
         bool done = __atomic_compare_exchange_n(x->addr, &old, x->new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
         x->result = done;                                                                                                   \
-        atomic_end(&a, done, true, done);                                                                                   \
+        atomic_end(&a, done, true, done && !locks);                                                                         \
     }
 
 ATOMICS(32)

@@ -207,25 +207,20 @@ static void times_join_if_new(struct view *view, const struct view *from)
         times_join(view, from->known);
 }
 
-static __attribute__((noinline)) void view_join_unknown(struct view *view, const struct view *from)
+/* view := view ⊔ from, as it was at this epoch of its owner's, which the view does not know (invariant 3); 0: it is nobody's. The view's
+ * own entry is its owner's matter. */
+static __attribute__((noinline)) void view_join_unknown(struct view *view, const struct view *from, rf_epoch from_own)
 {
     if (times_short(from->known) && (!view->known || times_short(view->known)))
         times_join(view, from->known);
     else if (from->known && from->known != view->known)
         times_join_if_new(view, from);
     view_learn(view, from->extra);
-    view_learn(view, from->own);
+    view_learn(view, from_own);
 }
 
-/* view := view ⊔ from. Its own entry is the owner's matter. */
-static inline void view_join(struct view *view, const struct view *from)
-{
-    if (!from->own || !view_knows(view, from->own)) /* invariant 3 */
-        view_join_unknown(view, from);
-}
-
-/* view := from */
-static inline void view_copy(struct view *view, const struct view *from)
+/* view := from, as it was at this epoch of its owner's */
+static inline void view_copy(struct view *view, const struct view *from, rf_epoch own)
 {
     if (times_short(from->known))
         times_copy(view, from->known);
@@ -234,7 +229,7 @@ static inline void view_copy(struct view *view, const struct view *from)
         view->known = times_share(from->known);
         times_leave(old);
     }
-    view->own = from->own;
+    view->own = own;
     view->extra = from->extra;
 }
 
@@ -257,21 +252,19 @@ static void view_empty(struct view *view)
     view->own = view->extra = 0;
 }
 
-/* What a goroutine knows when it begins: what its parent knows. The view is empty but for its own epoch. */
-static void view_begin(struct view *view, const struct view *parent)
+/* What a goroutine knows when it begins: what its parent knows, which handed it on at this epoch. The view is empty but for its own. */
+static void view_begin(struct view *view, const struct view *parent, rf_epoch handed_on)
 {
-    rf_epoch own = view->own;
-    view_copy(view, parent);
-    view->extra = parent->own;
-    view->own = own;
+    view_copy(view, parent, view->own);
+    view->extra = handed_on;
 }
 
-/* view := view ⊔ from, for an object: its result is one owner's if that one knows the rest. */
-static void view_merge(struct view *view, const struct view *from)
+/* view := view ⊔ from, as it was at this epoch of its owner's, for an object: its result is one owner's if that one knows the rest. */
+static void view_merge(struct view *view, const struct view *from, rf_epoch from_own)
 {
     bool covered = !view->own && !view->known && !view->extra;
     if (covered || (view->own && view_knows(from, view->own))) {
-        view_copy(view, from);
+        view_copy(view, from, from_own);
         return;
     }
     if (view->own) {
@@ -279,7 +272,8 @@ static void view_merge(struct view *view, const struct view *from)
         view->own = 0;
         view_learn(view, own);
     }
-    view_join(view, from);
+    if (!view_knows(view, from_own))
+        view_join_unknown(view, from, from_own);
 }
 
 #endif

@@ -218,7 +218,7 @@ static void atomics_have_a_history(void **state)
     uint64_t before = report_count, value = 0;
     struct atomic at;
     for (int i = 0; i < 2; i++) {
-        atomic_begin(&at, i ? b : a, 5, 4, GRANULE, 8);
+        atomic_begin(&at, i ? b : a, 5, 4, GRANULE, 8, true);
         value++;
         atomic_end(&at, true, false, true); /* stores: neither knows the other */
         assert_int_equal(at.step.race, 0);
