@@ -96,7 +96,7 @@ static inline struct cell_notes *notes_of(const struct cell *cell)
     return (struct cell_notes *)((uintptr_t)cell - GO_CELLS_AT + CELL_NOTES_AT);
 }
 
-/* Valid if EXTRA. */
+/* It is the granule's if EXTRA; else it may be anybody's, or NULL. */
 static inline struct extra **extra_of(const struct cell *cell)
 {
     return (struct extra **)(((uintptr_t)cell - GO_CELLS_AT) / 2 + EXTRAS_AT);
@@ -503,6 +503,40 @@ INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uin
     __atomic_store_n(&cell->r, (uint64_t)history.word, __ATOMIC_RELAXED);
     cell_unlock(cell, (uint64_t)(history.word >> 64) | flags | UINT64_C(1) << (MASK_SHIFT + byte));
     return true;
+}
+
+/* The same for a byte that has a history of its own, beside the cell or in it, and for one that this goroutine reads again after others
+ * have read it, too: [FT' READ SHARED AGAIN] has nothing to check. */
+static bool step_on_byte(struct goroutine *g, struct cell *cell, unsigned byte, go_place note, bool write)
+{
+    struct step step = { .now = g->now };
+    uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED);
+    if (mask_of(w) != 1u << byte && !(w & SPLIT)) /* most of those that need more */
+        return false;
+    w = cell_lock(cell);
+    struct extra *extra = w & SPLIT && byte ? *extra_of(cell) : NULL;
+    struct part *part = extra && extra->state == REST_IS_BYTES ? &extra->bytes[byte - 1] : NULL;
+    uint64_t r = part ? part->r : cell->r;
+    bool done = false;
+    g->used = true;
+    if (w & OBJECT || (!part && mask_of(w) != 1u << byte))
+        ; /* needs more */
+    else if (r & RF_TAG)
+        done = !write && readers_put_again((uint32_t)r, g->now, note_of_place(g, note));
+    else if (part && view_knows(&g->view, r)) {
+        struct fg_cell history = { (unsigned __int128)part->w << 64 | r, part->w_note, part->r_note };
+        if (write)
+            fg_write_exclusive(&step, &history, note);
+        else
+            fg_read_exclusive(&step, &history, note);
+        part->w_note = history.write_note;
+        part->r_note = history.read_note;
+        __atomic_store_n(&part->w, (uint64_t)(history.word >> 64), __ATOMIC_RELAXED);
+        __atomic_store_n(&part->r, (uint64_t)history.word, __ATOMIC_RELAXED);
+        done = true;
+    }
+    cell_unlock(cell, w);
+    return done;
 }
 
 /* The bytes of the mask, which is not empty. The cell is locked. */

@@ -319,7 +319,9 @@ static bool is_of_writers(struct object *first, const struct object *object)
     uintptr_t readers = object->addr + READERS_AFTER_WRITERS;
     if (cell_of(readers) != cell_of(object->addr)) {
         uint32_t *lock;
-        const struct object *next = object_found(cell_of(readers), readers, &lock);
+        const struct cell *cell = cell_of(readers);
+        bool has = __atomic_load_n(&cell->w, __ATOMIC_ACQUIRE) & OBJECT; /* else what is there may be an extra that is locked */
+        const struct object *next = has ? object_found(cell, readers, &lock) : NULL;
         bool found = next && next->kind == LOCK_READERS;
         if (next)
             spin_unlock(lock);

@@ -284,6 +284,12 @@ static inline uint32_t note_of_call(struct goroutine *g, uintptr_t call)
     return note_again(g, call, note_of_stack(g));
 }
 
+/* The note of a place under the goroutine's own stack. */
+static inline uint32_t note_of_place(struct goroutine *g, go_place place)
+{
+    return place >> 32 ? note_again(g, code_base + (uintptr_t)(place >> 32), (uint32_t)place) : (uint32_t)place;
+}
+
 static inline uint32_t note_here(struct goroutine *g, uintptr_t pc)
 {
     return note_put(pc, note_of_stack(g));

@@ -1,8 +1,9 @@
 /* What orders goroutines: objects by address, with the rules that Go's runtime asks for, and the histories of atomic operations.
  *
- * 1. An object hangs at its granule's extra, and is changed under the lock there. It is found without the granule's lock: extras stay
- *    extras, and an object with the right address is the right one, since it ends before its extra leaves the granule, and to end it
- *    takes the lock.
+ * 1. An object hangs at its granule's extra, and is changed under the lock there. It is found without the granule's lock, and without a
+ *    look at the cell, whose line of memory others may be changing: extras stay extras, whether the granule still has this one or not,
+ *    and an object with the right address is the right one, since it ends before its extra leaves the granule, and to end it takes the
+ *    lock.
  * 2. Atomic operations have a history of their own, beside the plain one: a few stamps. An atomic operation is checked against the
  *    plain histories of its bytes, a plain access also against the stamps; two atomic ones do not race. A stamp goes when a later one
  *    happens after it and conflicts with all that it conflicts with.
@@ -49,9 +50,9 @@ static __attribute__((noinline)) struct object *object_made(struct cell *cell, u
 /* The object at this address, locked, if there is one; `lock` is what to unlock. */
 INLINE struct object *object_found(const struct cell *cell, uintptr_t addr, uint32_t **lock)
 {
-    if (__builtin_expect(!(__atomic_load_n(&cell->w, __ATOMIC_ACQUIRE) & OBJECT), 0))
-        return NULL;
     struct extra *extra = __atomic_load_n(extra_of(cell), __ATOMIC_ACQUIRE);
+    if (__builtin_expect(!extra, 0))
+        return NULL;
     struct object *first = &extra->object;
     spin_lock_for(*lock = &first->lock, WAIT_LONG);
     if (__builtin_expect(first->addr == addr, 1))
@@ -113,6 +114,8 @@ static inline struct stamp *stamp_at(const struct object *object, uint32_t i)
 
 static inline void object_acquire(struct goroutine *g, const struct object *object)
 {
+    if (!view_knows(&g->view, object->view.own) && object->view.known) /* it is likely to be written soon, by a release */
+        prefetch_to_write(object->view.known);
     goroutine_learn(g, &object->view);
 }
 

@@ -116,7 +116,10 @@ static __attribute__((noinline)) void access_slowly(struct goroutine *g, uintptr
     struct step step;
     if (access_repeats(g, addr, write))
         return;
-    step_with(&step, g, write, access_place(g, call, pc));
+    go_place note = access_place(g, call, pc);
+    if (step_on_byte(g, cell_of(addr), addr % RF_GRANULE, note, write))
+        return;
+    step_with(&step, g, write, note);
     access_granule(&step, cell_of(addr), 1u << addr % RF_GRANULE);
     if (__builtin_expect(step.race != 0, 0))
         race_found(&step, addr);
@@ -462,8 +465,9 @@ INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, 
     g->used = true;
     a->addr = addr;
     a->cell = cell_of(addr);
+    __builtin_prefetch(a->cell); /* on their way while the object is locked */
     if (writes)
-        prefetch_to_write((const void *)addr); /* on its way while the object is locked */
+        prefetch_to_write((const void *)addr);
     a->object = object_lock(a->cell, addr, &a->lock);
     a->object->size = (uint16_t)size;
 }

@@ -208,6 +208,28 @@ static enum rf_readmap_change readers_put(uint32_t number, const struct view *vi
     return old ? RF_READ_AGAIN : RF_READ_FIRST;
 }
 
+/* Puts an epoch of a goroutine whose slot is in the set already; false, and nothing has changed, if it is not. */
+static inline bool readers_put_again(uint32_t number, rf_epoch epoch, uint32_t note)
+{
+    struct readers *readers = readers_at(number);
+    uint32_t slot = epoch_slot(epoch);
+    if (readers->count == READERS_MANY) {
+        uint32_t at = reader_place(readers->table, slot);
+        if (!readers->table->at[at].epoch)
+            return false;
+        readers->table->at[at].note = note;
+        __atomic_store_n(&readers->table->at[at].epoch, epoch, __ATOMIC_RELEASE);
+        return true;
+    }
+    for (uint32_t i = 0; i < readers->count; i++)
+        if (epoch_slot(readers->epochs[i]) == slot) {
+            readers->notes[i] = note;
+            __atomic_store_n(&readers->epochs[i], epoch, __ATOMIC_RELEASE);
+            return true;
+        }
+    return false;
+}
+
 static uint32_t readers_copied(uint32_t from)
 {
     uint32_t number = readers_new();

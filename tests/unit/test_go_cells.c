@@ -68,6 +68,8 @@ static bool engine_access(struct goroutine *g, unsigned from, unsigned size, boo
     }
     if (size == 1 && access_repeats(g, GRANULE + from, write))
         return false;
+    if (size == 1 && step_on_byte(g, cell, from, place_here(g, pc), write))
+        return false;
     step_with(step, g, write, place_here(g, pc));
     access_granule(step, cell_of(GRANULE), mask);
     return step->race != 0;
