@@ -46,6 +46,24 @@ static void rf_fuzz_event(const struct rf_reader *reader, const struct rf_batch 
     rf_reader_print(reader, event, line, sizeof line);
 }
 
+/* A chunk of an .rft trace decoded into shares: what it holds as a whole, divided; a flaw is one in either form. */
+static void rf_fuzz_shares(struct rf_chunk *chunk, const struct rf_batch *whole, bool good)
+{
+    enum { SHARES = 3 };
+    struct rf_share shares[SHARES] = { 0 };
+    struct rf_batch batch;
+    rf_fuzz_require(rf_chunk_decode_shares(chunk, &batch, shares, SHARES) == good);
+    for (unsigned w = 0; w < SHARES; w++) {
+        size_t at = 0;
+        for (size_t i = 0; good && i < whole->count; i++)
+            if (whole->events[i].op > RF_WRITE || rf_shard_of(whole->events[i].addr, SHARES) == w)
+                rf_fuzz_require(at < shares[w].count &&
+                                !memcmp(&shares[w].events[at++], &whole->events[i], sizeof *whole->events));
+        rf_fuzz_require(at == shares[w].count);
+        free(shares[w].events);
+    }
+}
+
 static void rf_fuzz_trace(const void *bytes, size_t size, enum rf_trace_format format)
 {
     char *error = NULL;
@@ -62,7 +80,10 @@ static void rf_fuzz_trace(const void *bytes, size_t size, enum rf_trace_format f
     uint64_t numbers[64], wanted = 0, last = 0, found = 0;
     size_t picked = 0;
     while ((status = rf_reader_fetch(reader, chunk)) == RF_TRACE_MORE) {
-        if (!rf_chunk_decode(reader, chunk, &batch)) {
+        bool good = rf_chunk_decode(reader, chunk, &batch);
+        if (rf_reader_format(reader) == RF_FORMAT_RFT)
+            rf_fuzz_shares(chunk, &batch, good);
+        if (!good) {
             status = rf_reader_damaged(reader, chunk);
             break;
         }
