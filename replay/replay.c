@@ -1,34 +1,10 @@
 /* One detector over one share of the variables: its beginning, its end, and the races it finds. */
 #include "replay/replay.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
+#include "replay/pieces.h"
 #include "trace/grow.h"
-
-static void *pieces(size_t bytes)
-{
-    void *piece = bytes >= 4 * RF_PIECE ? NULL : calloc(1, bytes);
-    if (bytes >= 4 * RF_PIECE) {
-        piece = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (piece == MAP_FAILED)
-            piece = NULL;
-    }
-    if (!piece) {
-        fprintf(stderr, "redflag: out of memory: %zu more bytes are needed for metadata\n", bytes);
-        exit(2);
-    }
-    return piece;
-}
-
-static void give_back(void *piece, size_t bytes)
-{
-    if (bytes >= 4 * RF_PIECE)
-        munmap(piece, bytes);
-    else
-        free(piece);
-}
 
 void rf_replay_begin(struct rf_replay *replay, const struct rf_detector *detector, const struct rf_options *options,
                      bool all_races, uint32_t shard, uint32_t shards)
@@ -36,7 +12,7 @@ void rf_replay_begin(struct rf_replay *replay, const struct rf_detector *detecto
     *replay = (struct rf_replay){
         .detector = detector, .options = *options, .all_races = all_races, .shard = shard, .shards = shards
     };
-    replay->memory = (struct rf_memory){ .pieces = pieces, .give_back = give_back };
+    replay->memory = (struct rf_memory){ .pieces = rf_pieces_take, .give_back = rf_pieces_give_back };
     detector->begin(replay);
     rf_map_init(&replay->reported, &replay->memory);
 }
