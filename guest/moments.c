@@ -1,5 +1,8 @@
 #include "guest/moments.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 #include "core/lockset.h"
 #include "guest/depot.h"
 #include "guest/escape.h"
@@ -16,30 +19,50 @@
 
 struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
 
+/* Of a block. One that was in use has memory: until the next sweep it is better used again than given back. */
+enum { UNUSED, USED, WARM };
+
 /* Under its lock, or with the world stopped. */
 static struct {
     uint32_t lock;
-    uint32_t used;
-    uint32_t next;  /* where to look for a free one */
-    uint32_t limit; /* above it a sweep is due */
-    uint8_t in_use[RF_MOMENT_BLOCKS];
+    uint32_t used, warm;
+    uint32_t next;      /* where to look for a free one */
+    uint32_t next_warm; /* and for a warm one */
+    uint32_t limit;     /* above it a sweep is due */
+    uint8_t state[RF_MOMENT_BLOCKS];
 } blocks = { .limit = SWEEP_AT };
 
 void rf_moments_begin(void)
 {
-    blocks.in_use[0] = 1; /* moment 0 is "never" */
+    blocks.state[0] = USED; /* moment 0 is "never" */
     blocks.used = 1;
 }
 
 bool rf_moments_in_use(uint32_t block)
 {
-    return blocks.in_use[block];
+    return blocks.state[block] == USED;
 }
 
 void rf_moments_free(uint32_t block)
 {
-    blocks.in_use[block] = 0;
+    blocks.state[block] = WARM;
     blocks.used--;
+    blocks.warm++;
+}
+
+/* More than will be used before the next sweep are given back, the last ones first: they are taken from the first one on. */
+static void cool(void)
+{
+    const size_t bytes = RF_MOMENT_BLOCK * sizeof(struct rf_noted);
+    for (uint32_t block = RF_MOMENT_BLOCKS - 1; block && blocks.used + blocks.warm > blocks.limit; block--) {
+        if (blocks.state[block] != WARM)
+            continue;
+        blocks.state[block] = UNUSED;
+        blocks.warm--;
+        if (bytes >= 4096)
+            RF_SYSCALL(SYS_madvise, RF_NOTES + block * bytes, bytes, MADV_DONTNEED);
+    }
+    blocks.next_warm = 0;
 }
 
 /* Twice as many, or half of what is free: the last ones come soon enough for another sweep. */
@@ -49,6 +72,14 @@ void rf_moments_limit(uint32_t kept)
     if (limit > half_way)
         limit = half_way;
     blocks.limit = limit < SWEEP_AT ? SWEEP_AT : limit;
+    cool();
+}
+
+static uint32_t warm_block(void)
+{
+    while (blocks.state[blocks.next_warm] != WARM)
+        blocks.next_warm = (blocks.next_warm + 1) % RF_MOMENT_BLOCKS;
+    return blocks.next_warm;
 }
 
 /* `wanted` if it is free, else the next free one: a thread whose blocks lie side by side keeps its epoch's first moment. */
@@ -56,18 +87,21 @@ static uint32_t take_block(uint32_t wanted)
 {
     uint32_t block = 0;
     rf_spin_lock(&blocks.lock);
-    if (wanted < RF_MOMENT_BLOCKS && !blocks.in_use[wanted]) {
+    if (wanted < RF_MOMENT_BLOCKS && blocks.state[wanted] == (blocks.warm ? WARM : UNUSED)) {
         block = wanted;
+    } else if (blocks.warm) {
+        block = warm_block();
     } else if (blocks.used < RF_MOMENT_BLOCKS) {
         /* A few are left free between those of different threads. */
         uint32_t gap = blocks.used < RF_MOMENT_BLOCKS / 4 ? RF_MOMENT_BLOCKS / 512 : 0;
         block = (blocks.next + gap) % RF_MOMENT_BLOCKS;
-        while (blocks.in_use[block])
+        while (blocks.state[block] != UNUSED)
             block = (block + 1) % RF_MOMENT_BLOCKS;
         blocks.next = block;
     }
     if (block) {
-        blocks.in_use[block] = 1;
+        blocks.warm -= blocks.state[block] == WARM;
+        blocks.state[block] = USED;
         blocks.used++;
     }
     rf_spin_unlock(&blocks.lock);

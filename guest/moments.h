@@ -142,6 +142,6 @@ void rf_moments_thread_end(struct rf_self *self); /* its memory; the caller is b
 void rf_moments_free(uint32_t block);
 bool rf_moments_in_use(uint32_t block);
 uint32_t rf_moments_take(void);          /* a block; 0 if there is none */
-void rf_moments_limit(uint32_t kept);    /* so many are in use after a sweep: when the next one is due */
+void rf_moments_limit(uint32_t kept);    /* so many are in use after a sweep: when the next one is due, and what memory it takes */
 
 #endif

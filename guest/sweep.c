@@ -189,11 +189,8 @@ static bool empty(uint32_t block)
 static void give_back(uint32_t block)
 {
     rf_moments_free(block);
-    size_t bytes = RF_MOMENT_BLOCK * sizeof(uint32_t), noted = RF_MOMENT_BLOCK * sizeof(struct rf_noted);
-    if (bytes < 4096)
-        return;
-    RF_SYSCALL(SYS_madvise, RF_NOTES + block * noted, noted, MADV_DONTNEED);
-    if (rf_moment_blocks[block].first == RF_NOT_LINEAR)
+    size_t bytes = RF_MOMENT_BLOCK * sizeof(uint32_t);
+    if (bytes >= 4096 && rf_moment_blocks[block].first == RF_NOT_LINEAR)
         RF_SYSCALL(SYS_madvise, RF_TIMES + block * bytes, bytes, MADV_DONTNEED);
 }
 
