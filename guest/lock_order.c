@@ -23,7 +23,7 @@
 #define SAME_CASES 8u /* threads that are told apart for one edge and one set: more do not make other circles */
 
 struct place_case {
-    struct place_case *next;
+    struct place_case *next, *next_same; /* of the edge; of those that differ in the thread alone */
     uint32_t thread, set;
     uint32_t held_note, wanted_note;
     bool from_read, to_read;
@@ -31,6 +31,7 @@ struct place_case {
 
 struct edge {
     uint32_t from, to;
+    uint32_t number; /* never used again for another */
     struct edge *next_out, *next_in;
     struct place_case *cases;
 };
@@ -46,6 +47,8 @@ static struct rf_memory memory;
 static struct node *nodes; /* by the lock's number */
 static uint32_t node_cap;
 static struct rf_map edges;    /* from, to -> struct edge * */
+static struct rf_map alike;    /* key_of() -> the first of the cases that differ in the thread alone */
+static uint32_t edge_count;
 static struct rf_map reported; /* hash of the locks of a circle */
 static uint32_t searches;
 static uint64_t given_up;
@@ -63,6 +66,7 @@ static struct node *node_at(uint32_t number)
     if (!memory.pieces) {
         rf_memory_begin(&memory);
         rf_map_init(&edges, &memory);
+        rf_map_init(&alike, &memory);
         rf_map_init(&reported, &memory);
     }
     nodes = rf_grow(&memory, nodes, &node_cap, (size_t)number + 1, sizeof *nodes);
@@ -75,6 +79,7 @@ static struct edge *edge_at(uint32_t from, uint32_t to)
     uint64_t *place = rf_map_at(&edges, (uint64_t)from << 32 | to);
     if (!*place) {
         struct edge *edge = rf_alloc(&memory, sizeof *edge);
+        edge->number = ++edge_count;
         edge->from = from;
         edge->to = to;
         edge->next_out = nodes[from].out;
@@ -86,20 +91,26 @@ static struct edge *edge_at(uint32_t from, uint32_t to)
     return (struct edge *)(uintptr_t)*place;
 }
 
+/* A lock that is taken inside thousands of others has thousands of cases: they are not gone through. */
+static uint64_t key_of(const struct edge *edge, const struct place_case *c)
+{
+    return ((uint64_t)edge->number << 2 | (uint64_t)c->from_read << 1 | c->to_read) << 32 | c->set;
+}
+
 /* NULL: it is nothing new. */
 static struct place_case *add_case(struct edge *edge, const struct place_case *wanted)
 {
     unsigned same = 0;
-    for (const struct place_case *c = edge->cases; c; c = c->next) {
-        if (c->set != wanted->set || c->from_read != wanted->from_read || c->to_read != wanted->to_read)
-            continue;
+    uint64_t *first = rf_map_at(&alike, key_of(edge, wanted));
+    for (const struct place_case *c = (const struct place_case *)(uintptr_t)*first; c; c = c->next_same)
         if (c->thread == wanted->thread || ++same == SAME_CASES)
             return NULL;
-    }
     struct place_case *c = rf_alloc(&memory, sizeof *c);
     *c = *wanted;
     c->next = edge->cases;
+    c->next_same = (struct place_case *)(uintptr_t)*first;
     edge->cases = c;
+    *first = (uint64_t)(uintptr_t)c;
     return c;
 }
 
@@ -263,6 +274,7 @@ static void edge_end(struct edge *edge)
 {
     for (struct place_case *c = edge->cases, *next; c; c = next) {
         next = c->next;
+        rf_map_remove(&alike, key_of(edge, c));
         rf_free(&memory, c, sizeof *c);
     }
     rf_map_remove(&edges, (uint64_t)edge->from << 32 | edge->to);
