@@ -4,19 +4,20 @@
 #include "guest/policy.h"
 #include "guest/spin.h"
 
-#define RECENT 4096u
+#define RECENT_BITS 9
+#define RECENT (1u << RECENT_BITS)
 #define GROUPS 16u
 #define IN_BLOCKS (RF_MOMENT_BLOCKS / 8) /* pairs may have so many, so that moments have room */
 
-/* Threads make pairs all the time: those of different groups share no line of the cache.
- * A pair's number is in `recent` after the pair itself is there; on x86 nobody sees these stores in another order. Whoever finds a number
- * looks whether it is the pair that he wants: pairs stay what they are while he is busy. */
+/* Threads make pairs all the time: those of different groups share no line of the cache. All under the group's lock. */
 static struct group {
     uint32_t lock;
     uint32_t next, end; /* of the block that is being filled */
-    uint32_t pad[13];
-    uint32_t recent[RECENT];
-} groups[GROUPS];
+    uint32_t pad;
+    struct {
+        uint32_t w, r, name, pad; /* name 0: none */
+    } recent[RECENT];
+} __attribute__((aligned(64))) groups[GROUPS];
 
 static uint32_t blocks_taken; /* that have any pairs. By atomic additions, or with the world stopped */
 
@@ -36,16 +37,12 @@ static void take_pairs(struct group *group)
 
 static uint32_t new_pair(struct group *group, uint32_t w, uint32_t r)
 {
-    uint32_t name = 0;
-    rf_spin_lock(&group->lock);
     if (group->next == group->end)
         take_pairs(group);
-    if (group->next < group->end) {
-        name = group->next++;
-        *rf_pair_at(name) = (struct rf_pair){ w, r };
-    }
-    rf_spin_unlock(&group->lock);
-    return name;
+    if (group->next == group->end)
+        return 0;
+    *rf_pair_at(group->next) = (struct rf_pair){ w, r };
+    return group->next++;
 }
 
 uint32_t rf_cell_named(uint32_t w, uint32_t r)
@@ -55,13 +52,16 @@ uint32_t rf_cell_named(uint32_t w, uint32_t r)
     if (__builtin_expect(rf_policy != RF_POLICY_CAS || rf_accu, 0))
         return 0;
     struct group *group = &groups[rf_hot.self->number % GROUPS];
-    uint32_t *place = &group->recent[(((uint64_t)w << 27 | r) * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
-    uint32_t name = __atomic_load_n(place, __ATOMIC_RELAXED);
-    if (__builtin_expect(!name || rf_pair_at(name)->w != w || rf_pair_at(name)->r != r, 0)) {
+    unsigned at = (unsigned)((((uint64_t)w << 27 | r) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RECENT_BITS));
+    rf_spin_lock(&group->lock);
+    uint32_t name = group->recent[at].name;
+    if (!name || group->recent[at].w != w || group->recent[at].r != r) {
         name = new_pair(group, w, r);
-        if (name)
-            __atomic_store_n(place, name, __ATOMIC_RELEASE);
+        group->recent[at].w = w;
+        group->recent[at].r = r;
+        group->recent[at].name = name;
     }
+    rf_spin_unlock(&group->lock);
     return name;
 }
 
