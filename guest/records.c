@@ -45,54 +45,61 @@ static inline bool is_plain(uint64_t slice)
     return !(slice & (RF_ODD_BIT | RF_WRITES_BIT));
 }
 
-/* The slice of just these bytes. NULL: there is none, or atomic accesses are beside it. */
-static uint64_t *slice_of(uint64_t *record, unsigned count, unsigned mask)
+/* Whether the rules for one epoch, or a set, are all that the slices of these bytes need, and each is of them alone: no bytes are without a
+ * history, none has atomic accesses, nothing races. A write makes them one: then there may be no more. */
+static bool fits(const uint64_t *record, unsigned count, unsigned mask, const struct access *access)
 {
-    uint64_t *found = NULL;
+    bool writes = access->step.flags & RF_A_WRITE;
+    unsigned covered = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (!(RF_WORD_M(record[i]) & mask))
+        unsigned bytes = RF_WORD_M(record[i]);
+        if (!(bytes & mask))
             continue;
-        if (RF_WORD_M(record[i]) != mask || (record[i] & RF_WRITES_BIT))
-            return NULL;
-        found = &record[i];
+        if ((record[i] & RF_WRITES_BIT) || (bytes & ~mask) || (writes && (bytes != mask || !is_plain(record[i]))))
+            return false;
+        if (!rf_step_ordered(&access->step, RF_WORD_X(record[i])) ||
+            (is_plain(record[i]) && !rf_step_ordered(&access->step, RF_WORD_Y(record[i]))))
+            return false;
+        covered |= bytes;
     }
-    return found;
+    return covered == mask;
 }
 
-/* Invariant 2, of what a slice becomes when it was last written in w: another one may become equal to it, or what is left is two writes. */
-static bool shrinks(const uint64_t *record, unsigned count, const uint64_t *changed, bool writes, uint32_t w)
+/* Invariant 2: of two slices, the one that is not accessed now will be equal to the other, or was only written, as the other will be. Where
+ * there are more they stay apart: what is accessed apart in one epoch is so in the next. */
+static bool shrinks(const uint64_t *record, unsigned count, unsigned mask, bool writes)
 {
-    for (unsigned i = 0; i < count; i++) {
-        uint32_t other_w = RF_WORD_X(record[i]), other_r = RF_WORD_Y(record[i]);
-        if (&record[i] == changed || !is_plain(record[i]))
-            continue;
-        if (rf_moment_is_hot(other_r) && other_w == (writes ? other_r : w))
-            return true;
-        if (writes && count == 2 && other_w == other_r)
-            return true;
-    }
-    return false;
+    if (count != 2)
+        return false;
+    unsigned mine = RF_WORD_M(record[0]) & mask ? 0 : 1;
+    uint64_t other = record[!mine];
+    if ((RF_WORD_M(other) & mask) || !is_plain(other))
+        return false;
+    uint32_t w = RF_WORD_X(other), r = RF_WORD_Y(other);
+    return writes ? w == r : rf_moment_is_hot(r) && w == RF_WORD_X(record[mine]);
 }
 
 static bool step_record(uint64_t *record, unsigned count, unsigned mask, struct access *access)
 {
     bool writes = access->step.flags & RF_A_WRITE;
-    uint64_t *slice = slice_of(record, count, mask);
-    if (!slice)
+    if (!fits(record, count, mask, access))
         return false;
-    uint32_t w = RF_WORD_X(*slice), r = RF_WORD_Y(*slice);
-    if (!rf_step_ordered(&access->step, w))
-        return false;
-    if (!is_plain(*slice))
-        return !writes && put_in_set(r, access);
-    if (!rf_step_ordered(&access->step, r))
-        return false;
-    if (rf_moment_is_hot(writes ? w : r))
-        return true;
-    if (shrinks(record, count, slice, writes, w) || !has_moment(access))
-        return false;
-    uint32_t now = access->step.now;
-    __atomic_store_n(slice, RF_WORD(mask, now, writes ? now : w), __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t w = RF_WORD_X(record[i]), r = RF_WORD_Y(record[i]);
+        if (!(RF_WORD_M(record[i]) & mask))
+            continue;
+        if (!is_plain(record[i])) {
+            if (!put_in_set(r, access))
+                return false; /* what was changed before stays: it is what the other way would do first */
+            continue;
+        }
+        if (rf_moment_is_hot(writes ? w : r))
+            continue;
+        if (shrinks(record, count, mask, writes) || !has_moment(access))
+            return false;
+        uint32_t now = access->step.now;
+        __atomic_store_n(&record[i], RF_WORD(RF_WORD_M(record[i]), now, writes ? now : w), __ATOMIC_RELAXED);
+    }
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* Steps that change one part of a granule's units (guest/units.h) where it lies.
  *
- * 1. The access is to the bytes of one slice of a record, no more and no fewer, or to those that a read map is of, and all that it meets
- *    happens before it: [FT' READ EXCL], [FT' READ SHARE], [FT' WRITE EXCL] on that slice. The word stays what it is.
+ * 1. The access is to the bytes of whole slices of a record, if it writes of one, or to those that a read map is of, and all that it meets
+ *    happens before it: [FT' READ EXCL], [FT' READ SHARED], [FT' WRITE EXCL] on each slice. The word stays what it is.
  * 2. What would make the units smaller, as a word that can do without them, or slices that become equal, is left to rf_step_locked().
  */
 #ifndef RF_GUEST_RECORDS_H
