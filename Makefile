@@ -92,7 +92,7 @@ $(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS): $(B)/obj/%.o:
 	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Where it makes programs faster. Elsewhere it only takes longer to build: so do the hundreds of small functions of guest/libc.c.
-$(patsubst %.c,$(B)/obj/%.o,$(wildcard trace/*.c hardware/*.c replay/*.c) $(addprefix replay/detectors/,fasttrack.c acculock.c multilock.c)): \
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard trace/*.c replay/*.c) hardware/usual.c $(addprefix replay/detectors/,fasttrack.c acculock.c multilock.c)): \
 	CFLAGS := $(CFLAGS:-O2=-O3)
 $(B)/obj/guest/libc.o: RT_CFLAGS += -Os
 

@@ -3,54 +3,66 @@
 
 #include "hardware/simulate.h"
 
-/* First the places that the address leads to: sets of the caches, lists of lines, records. The two metadata lines of a line are
- * neighbours in all of them. A compact one has the first one's place. */
-static uint64_t first_step(struct rf_simulation *s, const struct rf_event *event)
+/* First the places that the address leads to: sets of the caches, the record. The two metadata lines of a data line have their own
+ * turns; a compact one has the first one's. */
+static uint64_t first_step(struct rf_simulation *s, const struct rf_event *event, uint8_t *core)
 {
     struct rf_radish *radish = &s->radish;
-    uint64_t physical = rf_physical_near(&s->pages, event->addr), line = physical >> s->baseline.line_bits;
-    uint32_t *recent = &s->ahead.recent[line % RF_AHEAD_RECENT], mark = (uint32_t)line + 1;
+    uint64_t physical = rf_physical_near(&s->pages, event->addr), number = physical >> (rf_line_bits(&s->baseline) - 1);
+    uint32_t *recent = &s->ahead.recent[number % RF_AHEAD_RECENT], mark = (uint32_t)number + 1;
     if (!physical || *recent == mark || event->thread >= s->thread_cap || s->threads[event->thread].core == RF_UNKNOWN)
         return 0;
-    uint32_t core = s->threads[event->thread].core;
+    *core = (uint8_t)s->threads[event->thread].core;
     *recent = mark;
-    rf_machine_prefetch(&s->baseline, core, rf_key_data(line));
-    rf_machine_prefetch(&radish->machine, core, rf_key_data(line));
-    if (2 * line < radish->software.record_cap)
-        __builtin_prefetch(rf_record_at(&radish->software, 2 * line));
-    return line + 1;
+    rf_machine_prefetch(&s->baseline, *core, rf_key_data(number / 2));
+    rf_machine_prefetch(&radish->machine, *core, rf_key_data(number / 2));
+    if (number < radish->software.record_cap)
+        rf_host_prefetch(rf_record_at(&radish->software, number));
+    return number + 1;
 }
 
-/* Then the first line and the first history, `steps` == 0; then the second ones. */
-static void next_step(const struct rf_radish *radish, uint64_t number, unsigned steps)
+/* Then what the record leads to: the first line and the first history. If no line is the core's, one will be made: where it will
+ * stand in the caches, which is as far from the data's place as the number says. */
+static void second_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
     const struct rf_metadata *line = rf_lines_of(radish, number);
     const struct rf_record *record = rf_software_record(radish, number);
-    const struct rf_history *history = record ? record->histories : NULL;
-    for (; steps; steps--) {
-        line = line ? line->next : NULL;
-        history = history ? history->next : NULL;
-    }
     if (line)
-        rf_line_prefetch(radish, line);
-    if (history)
-        __builtin_prefetch(history);
+        rf_line_prefetch(line);
+    else
+        rf_machine_prefetch(&radish->machine, core, rf_key_data(number + RF_CORE_SETS * core));
+    if (record && record->histories)
+        rf_host_prefetch(record->histories);
+}
+
+/* Then the second line, or what the check handler will look at, and whom a new line will drive out. */
+static void third_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
+{
+    const struct rf_metadata *line = rf_lines_of(radish, number);
+    if (line && line->next)
+        rf_line_prefetch(line->next);
+    if (line)
+        return;
+    rf_software_prefetch(radish, core, number, RF_ALL_SLOTS);
+    const struct rf_cache *llc = &radish->machine.llc;
+    uint64_t last = llc->keys[rf_cache_place(llc, RF_COMMON, rf_key_data(number + RF_CORE_SETS * core), 0)];
+    if (last & RF_KEY_METADATA)
+        rf_line_prefetch(rf_key_contents(last));
 }
 
 void rf_ahead_look(struct rf_simulation *s, const struct rf_batch *batch, size_t at)
 {
-    uint64_t *lines = s->ahead.lines, *first = &lines[(at + RF_AHEAD - 1) % RF_AHEAD];
-    *first = 0;
+    struct rf_ahead *ahead = &s->ahead;
+    size_t first = (at + RF_AHEAD - 1) % RF_AHEAD, second = (at + RF_AHEAD * 2 / 3) % RF_AHEAD,
+           third = (at + RF_AHEAD / 3) % RF_AHEAD;
+    ahead->numbers[first] = 0;
     if (at + RF_AHEAD <= batch->count) {
         const struct rf_event *event = &batch->events[at + RF_AHEAD - 1];
         if (event->op == RF_READ || event->op == RF_WRITE)
-            *first = first_step(s, event);
+            ahead->numbers[first] = first_step(s, event, &ahead->cores[first]);
     }
-    for (unsigned steps = 0; steps < 2; steps++) {
-        uint64_t line = lines[(at + (2 - steps) * RF_AHEAD / 3) % RF_AHEAD];
-        if (line) {
-            next_step(&s->radish, 2 * line - 2, steps);
-            next_step(&s->radish, 2 * line - 1, steps);
-        }
-    }
+    if (ahead->numbers[second])
+        second_step(&s->radish, ahead->cores[second], ahead->numbers[second] - 1);
+    if (ahead->numbers[third])
+        third_step(&s->radish, ahead->cores[third], ahead->numbers[third] - 1);
 }

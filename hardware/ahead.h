@@ -13,18 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RF_AHEAD 32u /* events before the first step; a power of two */
+#include "hardware/usual.h"
+
+#define RF_AHEAD 16u /* events before the first step; a power of two */
 #define RF_AHEAD_RECENT 2048u
 
 struct rf_simulation;
 struct rf_batch;
 
 struct rf_ahead {
-    uint32_t recent[RF_AHEAD_RECENT]; /* the low bits of a line's number, plus 1 */
-    uint64_t lines[RF_AHEAD];         /* by event: its line's number, plus 1; 0: nothing to do */
+    uint32_t recent[RF_AHEAD_RECENT]; /* the low bits of a metadata line's number, plus 1 */
+    uint64_t numbers[RF_AHEAD];       /* by event: its metadata line's number, plus 1; 0: nothing to do */
+    uint8_t cores[RF_AHEAD];          /* where it will be */
 };
 
 /* The steps for the events after the one at `at`. */
-void rf_ahead_look(struct rf_simulation *simulation, const struct rf_batch *batch, size_t at);
+RF_ROOM void rf_ahead_look(struct rf_simulation *simulation, const struct rf_batch *batch, size_t at);
 
 #endif

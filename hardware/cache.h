@@ -16,8 +16,12 @@
 #include <stdint.h>
 
 #include "hardware/metadata.h"
+#include "hardware/usual.h"
 
 enum rf_mesi { RF_INVALID, RF_SHARED, RF_EXCLUSIVE, RF_MODIFIED };
+
+/* From where one core's region begins to where the next one's does. */
+#define RF_CORE_SETS UINT64_C(75)
 
 #define RF_KEY_DATA (UINT64_C(1) << 62)
 #define RF_KEY_METADATA (UINT64_C(1) << 63)
@@ -54,6 +58,36 @@ struct rf_cache {
     uint64_t mask;               /* of a set's number */
 };
 
+/* Whose cache it is: a core's, of either level, or all cores'. Where the usual machine is compiled this says its form. */
+enum rf_whose { RF_PRIVATE, RF_COMMON };
+
+static inline uint32_t rf_cache_ways(const struct rf_cache *cache, enum rf_whose whose)
+{
+    return !RF_USUAL ? cache->ways : whose == RF_COMMON ? RF_USUAL_LLC_WAYS : RF_USUAL_WAYS;
+}
+
+static inline uint32_t rf_cache_words(const struct rf_cache *cache, enum rf_whose whose)
+{
+    return RF_USUAL ? rf_cache_ways(cache, whose) / 8 : cache->words;
+}
+
+static inline uint32_t rf_cache_shift(const struct rf_cache *cache, enum rf_whose whose)
+{
+    return !RF_USUAL ? cache->shift : whose == RF_COMMON ? 4 : 3;
+}
+
+static inline uint32_t rf_cache_block(const struct rf_cache *cache, enum rf_whose whose)
+{
+    return !RF_USUAL ? cache->block : whose == RF_COMMON ? 3 : 2;
+}
+
+static inline uint32_t rf_cache_stride(const struct rf_cache *cache, enum rf_whose whose)
+{
+    return RF_USUAL ? whose == RF_COMMON : cache->stride;
+}
+
+_Static_assert(RF_USUAL_WAYS == 8 && RF_USUAL_LLC_WAYS == 16, "blocks of 3 words, in 4; and of 4 times 2, in 8");
+
 #define RF_EACH_BYTE UINT64_C(0x0101010101010101)
 
 /* The bytes of the word that are `byte` have their highest bit set; so may some above such a one. */
@@ -66,19 +100,21 @@ static inline uint64_t rf_bytes_like(uint64_t word, uint32_t byte)
 static inline uint64_t rf_cache_set(const struct rf_cache *cache, uint64_t key)
 {
     if (key & RF_KEY_METADATA)
-        return (rf_key_contents(key)->number + UINT64_C(75) * rf_key_contents(key)->core) & cache->mask;
+        return (rf_key_contents(key)->number + RF_CORE_SETS * rf_key_contents(key)->core) & cache->mask;
     return key & cache->mask;
 }
 
 /* The same for a line that `outer` has at a place: it says the set, if it has as many. So its contents need not be looked at. */
-static inline uint64_t rf_cache_set_from(const struct rf_cache *cache, const struct rf_cache *outer, size_t place)
+static inline uint64_t rf_cache_set_from(const struct rf_cache *cache, const struct rf_cache *outer, enum rf_whose whose,
+                                         size_t place)
 {
-    return cache->mask <= outer->mask ? place >> outer->shift & cache->mask : rf_cache_set(cache, outer->keys[place]);
+    return cache->mask <= outer->mask ? place >> rf_cache_shift(outer, whose) & cache->mask
+                                      : rf_cache_set(cache, outer->keys[place]);
 }
 
-static inline uint64_t *rf_cache_order(const struct rf_cache *cache, uint64_t set)
+static inline uint64_t *rf_cache_order(const struct rf_cache *cache, enum rf_whose whose, uint64_t set)
 {
-    return cache->sets + (set << cache->block);
+    return cache->sets + (set << rf_cache_block(cache, whose));
 }
 
 static inline uint32_t rf_cache_tag(uint64_t key)
@@ -87,52 +123,55 @@ static inline uint32_t rf_cache_tag(uint64_t key)
 }
 
 /* Where the line of this set is that was used last, or a free way. */
-static inline size_t rf_cache_latest(const struct rf_cache *cache, uint64_t set)
+static inline size_t rf_cache_latest(const struct rf_cache *cache, enum rf_whose whose, uint64_t set)
 {
-    return (set << cache->shift) + (*rf_cache_order(cache, set) & 255);
+    return (set << rf_cache_shift(cache, whose)) + (*rf_cache_order(cache, whose, set) & 255);
 }
 
 /* Where the line of this set is; RF_NOWHERE: not here. */
-static inline size_t rf_cache_find_in(const struct rf_cache *cache, uint64_t set, uint64_t key)
+static inline size_t rf_cache_find_in(const struct rf_cache *cache, enum rf_whose whose, uint64_t set, uint64_t key)
 {
-    const uint64_t *tags = rf_cache_order(cache, set) + cache->words;
+    const uint64_t *tags = rf_cache_order(cache, whose, set) + rf_cache_words(cache, whose);
     uint32_t tag = rf_cache_tag(key);
-    for (uint32_t word = 0; word < cache->words; word++)
+    for (uint32_t word = 0; word < rf_cache_words(cache, whose); word++)
         for (uint64_t like = rf_bytes_like(tags[word], tag); like; like &= like - 1) {
-            size_t place = (set << cache->shift) + 8 * word + (uint32_t)__builtin_ctzll(like) / 8;
+            size_t place = (set << rf_cache_shift(cache, whose)) + 8 * word + (uint32_t)__builtin_ctzll(like) / 8;
             if (__builtin_expect(cache->keys[place] == key, 1))
                 return place;
         }
     return RF_NOWHERE;
 }
 
-static inline size_t rf_cache_find(const struct rf_cache *cache, uint64_t key)
+static inline size_t rf_cache_find(const struct rf_cache *cache, enum rf_whose whose, uint64_t key)
 {
-    return rf_cache_find_in(cache, rf_cache_set(cache, key), key);
+    return rf_cache_find_in(cache, whose, rf_cache_set(cache, key), key);
 }
 
-static inline uint64_t rf_cache_way(const struct rf_cache *cache, size_t place)
+static inline uint64_t rf_cache_way(const struct rf_cache *cache, enum rf_whose whose, size_t place)
 {
-    return place & ((UINT64_C(1) << cache->shift) - 1);
+    return place & ((UINT64_C(1) << rf_cache_shift(cache, whose)) - 1);
 }
 
-static inline uint8_t *rf_cache_state(const struct rf_cache *cache, size_t place)
+static inline uint8_t *rf_cache_state(const struct rf_cache *cache, enum rf_whose whose, size_t place)
 {
-    uint64_t *states = rf_cache_order(cache, place >> cache->shift) + 2 * cache->words;
-    return (uint8_t *)states + rf_cache_way(cache, place);
+    uint64_t *states =
+        rf_cache_order(cache, whose, place >> rf_cache_shift(cache, whose)) + 2 * rf_cache_words(cache, whose);
+    return (uint8_t *)states + rf_cache_way(cache, whose, place);
 }
 
 /* Who may share the line, in `stride` bytes. */
-static inline uint8_t *rf_cache_sharing(const struct rf_cache *cache, size_t place)
+static inline uint8_t *rf_cache_sharing(const struct rf_cache *cache, enum rf_whose whose, size_t place)
 {
-    uint64_t *sharing = rf_cache_order(cache, place >> cache->shift) + 3 * cache->words;
-    return (uint8_t *)sharing + rf_cache_way(cache, place) * cache->stride;
+    uint64_t *sharing =
+        rf_cache_order(cache, whose, place >> rf_cache_shift(cache, whose)) + 3 * rf_cache_words(cache, whose);
+    return (uint8_t *)sharing + rf_cache_way(cache, whose, place) * rf_cache_stride(cache, whose);
 }
 
 /* It is the line that was used last: its way goes to the front, and those before it move up by one. */
-static inline void rf_cache_touch(struct rf_cache *cache, size_t place)
+static inline void rf_cache_touch(struct rf_cache *cache, enum rf_whose whose, size_t place)
 {
-    uint64_t *order = rf_cache_order(cache, place >> cache->shift), way = rf_cache_way(cache, place), first = way;
+    uint64_t *order = rf_cache_order(cache, whose, place >> rf_cache_shift(cache, whose)),
+             way = rf_cache_way(cache, whose, place), first = way;
     if ((*order & 255) == way)
         return;
     for (;; order++) {
@@ -148,11 +187,13 @@ static inline void rf_cache_touch(struct rf_cache *cache, size_t place)
 }
 
 /* There is no line any more: its way goes behind all others, and those behind it move down. */
-static inline void rf_cache_clear(struct rf_cache *cache, size_t place)
+static inline void rf_cache_clear(struct rf_cache *cache, enum rf_whose whose, size_t place)
 {
-    uint64_t *order = rf_cache_order(cache, place >> cache->shift), way = rf_cache_way(cache, place), last = way;
+    uint64_t *order = rf_cache_order(cache, whose, place >> rf_cache_shift(cache, whose)),
+             way = rf_cache_way(cache, whose, place), last = way;
     cache->keys[place] = 0;
-    for (uint32_t word = (cache->ways - 1) / 8, top = (cache->ways - 1) % 8;; word--, top = 7) {
+    for (uint32_t word = (rf_cache_ways(cache, whose) - 1) / 8, top = (rf_cache_ways(cache, whose) - 1) % 8;;
+         word--, top = 7) {
         uint64_t old = order[word], like = rf_bytes_like(old, (uint32_t)way);
         uint64_t upto = UINT64_MAX >> (56 - 8 * top), below = like ? (like & (0 - like)) / 128 - 1 : 0;
         order[word] = (old & (~upto | below)) | (old >> 8 & upto >> 8 & ~below) | last << 8 * top;
@@ -163,57 +204,58 @@ static inline void rf_cache_clear(struct rf_cache *cache, size_t place)
 }
 
 /* The place for a new line: a free way, or that of the line which must go. `pinned` stays. */
-static inline size_t rf_cache_place(const struct rf_cache *cache, uint64_t key, uint64_t pinned)
+static inline size_t rf_cache_place(const struct rf_cache *cache, enum rf_whose whose, uint64_t key, uint64_t pinned)
 {
-    uint64_t set = rf_cache_set(cache, key), *order = rf_cache_order(cache, set);
-    for (uint32_t last = cache->ways - 1;; last--) {
-        size_t place = (set << cache->shift) + (order[last / 8] >> last % 8 * 8 & 255);
+    uint64_t set = rf_cache_set(cache, key), *order = rf_cache_order(cache, whose, set);
+    for (uint32_t last = rf_cache_ways(cache, whose) - 1;; last--) {
+        size_t place = (set << rf_cache_shift(cache, whose)) + (order[last / 8] >> last % 8 * 8 & 255);
         if (__builtin_expect(!pinned || cache->keys[place] != pinned, 1))
             return place;
     }
 }
 
 /* A line that nobody shares, yet, at a place that rf_cache_place() gave. */
-static inline void rf_cache_put(struct rf_cache *cache, size_t place, uint64_t key, enum rf_mesi state)
+static inline void rf_cache_put(struct rf_cache *cache, enum rf_whose whose, size_t place, uint64_t key, enum rf_mesi state)
 {
-    uint64_t way = rf_cache_way(cache, place), *order = rf_cache_order(cache, place >> cache->shift);
-    uint8_t *tags = (uint8_t *)(order + cache->words);
+    uint64_t way = rf_cache_way(cache, whose, place),
+             *order = rf_cache_order(cache, whose, place >> rf_cache_shift(cache, whose));
+    uint8_t *tags = (uint8_t *)(order + rf_cache_words(cache, whose));
     tags[way] = (uint8_t)rf_cache_tag(key);
-    tags[8 * cache->words + way] = (uint8_t)state;
+    tags[8 * rf_cache_words(cache, whose) + way] = (uint8_t)state;
     cache->keys[place] = key;
-    if (cache->ways == 8 && *order >> 56 == way) /* nearly always it is the last */
+    if (rf_cache_ways(cache, whose) == 8 && *order >> 56 == way) /* nearly always it is the last */
         *order = *order << 8 | way;
     else
-        rf_cache_touch(cache, place);
-    for (uint32_t i = 0; i < cache->stride; i++)
-        tags[16 * cache->words + way * cache->stride + i] = 0;
+        rf_cache_touch(cache, whose, place);
+    for (uint32_t i = 0; i < rf_cache_stride(cache, whose); i++)
+        tags[16 * rf_cache_words(cache, whose) + way * rf_cache_stride(cache, whose) + i] = 0;
 }
 
 /* Who may share it, a bit for each core. */
-static inline uint64_t rf_cache_sharers(const struct rf_cache *cache, size_t place)
+static inline uint64_t rf_cache_sharers(const struct rf_cache *cache, enum rf_whose whose, size_t place)
 {
-    const uint8_t *sharing = rf_cache_sharing(cache, place);
+    const uint8_t *sharing = rf_cache_sharing(cache, whose, place);
     uint64_t all = *sharing;
-    for (uint32_t i = 1; i < cache->stride; i++)
+    for (uint32_t i = 1; i < rf_cache_stride(cache, whose); i++)
         all |= (uint64_t)sharing[i] << 8 * i;
     return all;
 }
 
-static inline void rf_cache_share(struct rf_cache *cache, size_t place, uint32_t core)
+static inline void rf_cache_share(struct rf_cache *cache, enum rf_whose whose, size_t place, uint32_t core)
 {
-    rf_cache_sharing(cache, place)[core / 8] |= (uint8_t)(1u << core % 8);
+    rf_cache_sharing(cache, whose, place)[core / 8] |= (uint8_t)(1u << core % 8);
 }
 
-static inline void rf_cache_unshare(struct rf_cache *cache, size_t place, uint32_t core)
+static inline void rf_cache_unshare(struct rf_cache *cache, enum rf_whose whose, size_t place, uint32_t core)
 {
-    rf_cache_sharing(cache, place)[core / 8] &= (uint8_t) ~(1u << core % 8);
+    rf_cache_sharing(cache, whose, place)[core / 8] &= (uint8_t) ~(1u << core % 8);
 }
 
-static inline void rf_cache_drop(struct rf_cache *cache, uint64_t set, uint64_t key)
+static inline void rf_cache_drop(struct rf_cache *cache, enum rf_whose whose, uint64_t set, uint64_t key)
 {
-    size_t place = rf_cache_find_in(cache, set, key);
+    size_t place = rf_cache_find_in(cache, whose, set, key);
     if (place != RF_NOWHERE)
-        rf_cache_clear(cache, place);
+        rf_cache_clear(cache, whose, place);
 }
 
 #endif

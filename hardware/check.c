@@ -24,7 +24,7 @@ static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_me
     struct view v = { .radish = radish, .layout = &radish->layout, .own = own, .core = core };
     uint32_t uneven = 0;
     v.first = rf_lines_of(radish, own->number);
-    for (uint32_t half = own->compact ? 2 : 1; half--;) { /* the later one first: the other stays where it is */
+    for (uint32_t half = rf_is_compact(own) ? 2 : 1; half--;) { /* the later one first: the other stays where it is */
         v.records[half] = rf_software_make(radish, (uint64_t)own->number + half);
         v.owns[half] = rf_software_find(v.records[half], own->slot);
         for (const struct rf_history *history = v.records[half]->histories; history; history = history->next)
@@ -39,10 +39,10 @@ static struct view view_of(struct rf_radish *radish, uint32_t core, struct rf_me
 static void view_places(struct view *v, uint32_t place, uint32_t count)
 {
     uint32_t cell = place << rf_shift(v->layout, v->own);
-    uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= v->radish->cells;
+    uint32_t byte = rf_is_compact(v->own) ? cell * 2 : cell, half = byte >= rf_cells(v->layout);
     v->place = place;
     v->count = count;
-    v->byte = byte - half * v->radish->cells;
+    v->byte = byte - half * rf_cells(v->layout);
     v->record = v->records[half];
     v->mine = v->owns[half];
     v->status = rf_row(v->layout, v->own, RF_STATUSES)[place];
@@ -53,7 +53,7 @@ static void view_places(struct view *v, uint32_t place, uint32_t count)
 static bool view_is_even(const struct view *v, uint32_t cell, uint32_t count)
 {
     const struct rf_radish *radish = v->radish;
-    uint32_t byte = v->own->compact ? cell * 2 : cell, half = byte >= radish->cells;
+    uint32_t byte = rf_is_compact(v->own) ? cell * 2 : cell, half = byte >= rf_cells(&radish->layout);
     if (!rf_even(rf_row(v->layout, v->own, RF_STATUSES) + cell, count))
         return false;
     for (struct rf_metadata *line = v->first; line; line = line->next)
@@ -61,7 +61,7 @@ static bool view_is_even(const struct view *v, uint32_t cell, uint32_t count)
             !rf_even(rf_row(v->layout, line, RF_WRITE_CLOCKS) + cell, count))
             return false;
     for (const struct rf_history *history = v->records[half]->histories; history; history = history->next)
-        if (!rf_history_even(history, (byte - half * radish->cells) / 8))
+        if (!rf_history_even(history, (byte - half * rf_cells(&radish->layout)) / 8))
             return false;
     return true;
 }
@@ -85,7 +85,7 @@ static uint64_t known_time(const struct rf_radish *radish, uint32_t core, uint32
 
 static uint32_t time_in(const struct view *v, const struct rf_history *history, bool writes)
 {
-    return rf_history_get(history, v->radish->cells, writes ? RF_WRITES : RF_READS, v->byte);
+    return rf_history_get(history, rf_cells(v->layout), writes ? RF_WRITES : RF_READS, v->byte);
 }
 
 /* Some read, or some write, does not happen before now. Hardware hands over the clocks of threads that run. */
@@ -181,14 +181,14 @@ static void fill_places(struct view *v)
 static bool line_is_even(const struct view *v)
 {
     uint32_t width = rf_width(v->layout, v->own);
-    if (v->own->compact || !rf_all_even(rf_row(v->layout, v->own, RF_STATUSES), width))
+    if (rf_is_compact(v->own) || !rf_all_even(rf_row(v->layout, v->own, RF_STATUSES), width))
         return false;
     for (struct rf_metadata *line = v->first; line; line = line->next)
         if (!rf_all_even(rf_row(v->layout, line, RF_READ_CLOCKS), width) ||
             !rf_all_even(rf_row(v->layout, line, RF_WRITE_CLOCKS), width))
             return false;
     for (const struct rf_history *history = v->records[0]->histories; history; history = history->next)
-        if (!rf_history_all_even(history, v->radish->cells))
+        if (!rf_history_all_even(history, rf_cells(v->layout)))
             return false;
     return true;
 }
@@ -197,7 +197,7 @@ static bool line_is_even(const struct view *v)
 static void fill_line(struct view *v)
 {
     uint32_t width = rf_width(v->layout, v->own);
-    uint32_t granule = !v->own->wide ? 1 : v->own->compact ? 4 : 8;
+    uint32_t granule = !v->own->wide ? 1 : rf_is_compact(v->own) ? 4 : 8;
     if (line_is_even(v)) {
         view_places(v, 0, width);
         fill_places(v);
@@ -246,12 +246,10 @@ static void flush_strangers(struct rf_radish *radish, uint64_t number)
 void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *own, uint32_t cell, uint32_t count,
                        const struct rf_access *access)
 {
-    uint32_t runner = rf_software_core(radish, core), halves = own->compact ? 2 : 1;
+    uint32_t runner = rf_software_core(radish, core), halves = rf_is_compact(own) ? 2 : 1;
     radish->machine.pinned = rf_key_metadata(own); /* the handler's accesses must not evict the line that it fills */
     radish->software.check_calls++;
     rf_software_spend(radish, runner, radish->config->enter_cycles);
-    for (uint32_t half = 0; half < halves; half++)
-        rf_software_prefetch(radish, runner, (uint64_t)own->number + half, RF_ALL_SLOTS);
     for (uint32_t half = 0; half < halves; half++)
         rf_software_touch(radish, runner, (uint64_t)own->number + half, RF_ALL_SLOTS, false);
     struct rf_record *record = rf_software_record(radish, own->number);
@@ -273,7 +271,7 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
     for (uint32_t half = 0; half < halves; half++) {
         v.records[half]->cached = 1;
         for (struct rf_history *history = v.records[half]->histories; history; history = history->next)
-            clocks += radish->cells / halves;
+            clocks += rf_cells(&radish->layout) / halves;
     }
-    rf_software_spend(radish, runner, (radish->cells + clocks) * radish->config->entry_cycles);
+    rf_software_spend(radish, runner, (rf_cells(&radish->layout) + clocks) * radish->config->entry_cycles);
 }

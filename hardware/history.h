@@ -72,7 +72,9 @@ static inline void rf_history_set_all(struct rf_history *history, uint32_t lengt
                                       uint32_t time)
 {
     history->times[kind * (length / 8) + granule] = time;
-    for (uint32_t i = 0; i < 8 && !rf_history_even(history, granule); i++)
+    if (__builtin_expect(rf_history_even(history, granule), 1))
+        return;
+    for (uint32_t i = 0; i < 8; i++)
         history->bytes[kind * length + granule * 8 + i] = time;
 }
 

@@ -22,7 +22,7 @@ struct piece {
 /* What comes first in the region, or, backwards, last. A frame that is NULL: a page that was never used. */
 static struct piece piece_at(struct rf_radish *radish, uint64_t addr, uint64_t size, bool backwards)
 {
-    uint64_t cells = radish->cells, last = addr + size - 1;
+    uint64_t cells = rf_cells(&radish->layout), last = addr + size - 1;
     struct piece piece = { .addr = addr, .length = (uint32_t)(cells - addr % cells) };
     if (backwards) {
         piece.addr = last / cells * cells > addr ? last / cells * cells : addr;
@@ -40,11 +40,12 @@ static struct piece piece_at(struct rf_radish *radish, uint64_t addr, uint64_t s
 }
 
 /* Takes the cached lines of a piece out. Those inside [begin, end) need not be persisted, if the caller says so. */
-static void take_out(struct rf_radish *radish, uint32_t core, const struct piece *piece, uint64_t begin, uint64_t end, bool lose)
+static void take_out(struct rf_radish *radish, uint32_t core, const struct piece *piece, uint64_t begin, uint64_t end,
+                     bool lose)
 {
     bool compact;
     uint64_t number = rf_number_of(radish, piece->frame, piece->physical, &compact);
-    uint64_t length = radish->cells * (compact ? 2u : 1u), first = piece->addr / length * length;
+    uint64_t length = rf_cells(&radish->layout) * (compact ? 2u : 1u), first = piece->addr / length * length;
     bool inside = lose && begin <= first && first + length <= end;
     for (struct rf_metadata *line; (line = rf_lines_of(radish, number));) {
         rf_charge(radish, core, radish->config->llc_cycles);
@@ -62,7 +63,7 @@ static void forget(struct rf_radish *radish, const struct piece *piece)
 {
     struct rf_record *record = rf_software_record(radish, piece->number);
     for (struct rf_history *history = record ? record->histories : NULL; history; history = history->next)
-        rf_history_forget(history, radish->memory, radish->cells, piece->byte, piece->length);
+        rf_history_forget(history, radish->memory, rf_cells(&radish->layout), piece->byte, piece->length);
 }
 
 /* 4. Everything that counts is in software. */
@@ -79,8 +80,8 @@ static void check_free(struct rf_radish *radish, uint32_t core, const struct pie
         bool race = false;
         for (const struct rf_history *history = record ? record->histories : NULL; history; history = history->next) {
             uint32_t known = rf_clock_get(clock, history->slot);
-            race |= rf_history_get(history, radish->cells, RF_READS, byte) > known ||
-                    rf_history_get(history, radish->cells, RF_WRITES, byte) > known;
+            race |= rf_history_get(history, rf_cells(&radish->layout), RF_READS, byte) > known ||
+                    rf_history_get(history, rf_cells(&radish->layout), RF_WRITES, byte) > known;
         }
         for (uint32_t j = i; race && j < i + count; j++)
             radish->race(radish->race_context, piece->addr + j);
@@ -129,7 +130,7 @@ void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uin
  * the two may be one, and overlap. */
 static void copy_histories(struct rf_radish *radish, const struct piece *from, const struct piece *to, uint32_t length)
 {
-    uint32_t cells = radish->cells, times[RF_KINDS][RF_MAX_CELLS];
+    uint32_t cells = rf_cells(&radish->layout), times[RF_KINDS][RF_MAX_CELLS];
     struct piece part = *to;
     part.length = length;
     if (!from->frame || !rf_software_record(radish, from->number)) {

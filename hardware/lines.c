@@ -28,7 +28,29 @@ struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_
     line->number = (uint32_t)number;
     line->slot = radish->cores[core].slot;
     line->core = (uint8_t)core;
+    if (rf_has_many(&radish->layout, line))
+        line->many = rf_pool_take(&radish->many_pool, radish->memory);
     return line;
+}
+
+void rf_line_widen(struct rf_radish *radish, struct rf_metadata *line)
+{
+    const struct rf_layout *layout = &radish->layout;
+    if (line->wide)
+        return;
+    uint8_t *few = rf_row(layout, line, 0), *many = few;
+    if (!rf_has_many(layout, line)) {
+        many = rf_pool_take(&radish->many_pool, radish->memory);
+        memcpy(many, few, RF_ROWS * rf_units(layout));
+    }
+    for (uint32_t row = 0; row < RF_ROWS; row++) {
+        const uint8_t *units = many + rf_row_offset(layout, false, (enum rf_row)row);
+        uint8_t *cells = many + rf_row_offset(layout, true, (enum rf_row)row);
+        for (uint32_t unit = 0; unit < rf_units(layout); unit++)
+            memset(cells + (unit << rf_unit_bits(layout)), units[unit], (size_t)1 << rf_unit_bits(layout));
+    }
+    line->many = many;
+    line->wide = true;
 }
 
 void rf_line_link(struct rf_radish *radish, struct rf_metadata *line)
@@ -45,16 +67,8 @@ void rf_line_link(struct rf_radish *radish, struct rf_metadata *line)
 
 void rf_lines_widen(struct rf_radish *radish, uint64_t number)
 {
-    const struct rf_layout *layout = &radish->layout;
-    for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next) {
-        for (uint32_t row = 0; row < RF_ROWS && !line->wide; row++) {
-            const uint8_t *units = line->rows + rf_row_offset(layout, false, (enum rf_row)row);
-            uint8_t *cells = line->rows + rf_row_offset(layout, true, (enum rf_row)row);
-            for (uint32_t unit = 0; unit < layout->units; unit++)
-                memset(cells + (unit << layout->unit_bits), units[unit], (size_t)1 << layout->unit_bits);
-        }
-        line->wide = true;
-    }
+    for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next)
+        rf_line_widen(radish, line);
 }
 
 static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
@@ -94,10 +108,15 @@ static void downgrade_status(struct rf_radish *radish, struct rf_metadata *line,
 /* The places of these clocks, each for 1 << shift cells, refer to them no more. */
 static void release_clocks(struct rf_context *context, const uint8_t *clocks, uint32_t count, uint32_t shift)
 {
-    for (uint32_t i = 0, step; i < count; i += step) {
-        step = !shift && i % 8 == 0 && rf_even(clocks + i, 8) ? 8 : 1;
-        if (clocks[i])
-            rf_clock_loses(&context->clocks, clocks[i], step << shift);
+    for (uint32_t i = 0; i < count; i += 8) {
+        uint32_t some = rf_up_to_eight(count, i);
+        uint64_t word = rf_some_cells(clocks + i, some);
+        if (word && word == (RF_EACH_CELL & rf_cells_mask(some)) * (word & 255)) {
+            rf_clock_loses(&context->clocks, (uint32_t)word & 255, some << shift);
+            continue;
+        }
+        for (uint64_t left = not_zero(word); left; left &= left - 1)
+            rf_clock_loses(&context->clocks, word >> __builtin_ctzll(left) & 255, 1u << shift);
     }
 }
 
@@ -120,6 +139,8 @@ static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool p
         release_clocks(radish->contexts[line->slot], clocks, count, rf_shift(&radish->layout, line));
     }
     unlink_line(radish, line);
+    if (rf_has_many(&radish->layout, line))
+        rf_pool_give(&radish->many_pool, line->many);
     rf_pool_give(&radish->line_pool, line);
 }
 
@@ -145,7 +166,7 @@ void rf_flush_slot(struct rf_radish *radish, uint32_t slot)
 
 void rf_split_line(struct rf_radish *radish, struct rf_frame *frame, uint64_t physical)
 {
-    uint32_t bits = radish->machine.line_bits;
+    uint32_t bits = rf_line_bits(&radish->machine);
     if (RF_HOLDS(radish->broken, COMPACT_SPLIT))
         for (struct rf_metadata *line; (line = rf_lines_of(radish, physical >> bits << 1));)
             rf_evict_line(radish, line, true);
@@ -180,8 +201,10 @@ static uint64_t chosen_of(uint64_t clocks, uint64_t chosen)
     uint64_t goes = 0;
     if (clocks == RF_EACH_CELL * (clocks & 255))
         return chosen >> (clocks & 63) & 1 ? clocks : 0;
-    for (uint32_t shift = 0; shift < 64 && clocks >> shift; shift += 8)
-        goes |= (chosen >> (clocks >> shift & 63) & 1 ? 255 & clocks >> shift : 0) << shift;
+    for (uint64_t left = not_zero(clocks); left; left &= left - 1) {
+        uint64_t clock = clocks >> __builtin_ctzll(left) & 63;
+        goes |= (chosen >> clock & 1) * clock << __builtin_ctzll(left);
+    }
     return goes;
 }
 
@@ -268,15 +291,15 @@ void rf_roll_over(struct rf_radish *radish, uint32_t core)
     for (uint64_t left = chosen; left; left &= left - 1) {
         const struct rf_users_list *list = &context->users.of[__builtin_ctzll(left)];
         for (uint32_t i = 0; list->first && i < list->filled; i++)
-            rf_line_prefetch(radish, list->first->lines[i]);
+            rf_line_prefetch(list->first->lines[i]);
     }
     uint32_t count = find_users(radish, context, chosen);
     for (uint32_t i = 0; i < count && i < AHEAD; i++)
-        __builtin_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i]]->number));
+        rf_host_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i]]->number));
     sort_places(radish->found, count);
     for (uint32_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
-            __builtin_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i + AHEAD]]->number));
+            rf_host_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i + AHEAD]]->number));
         clean_line(radish, context, context->lines[radish->found[i]], chosen);
     }
 }

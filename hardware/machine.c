@@ -31,7 +31,8 @@ static size_t cache_init(struct rf_cache *cache, char *at, bool last, uint64_t b
     cache->keys = (uint64_t *)(void *)place_array(at, &done, places * sizeof *cache->keys);
     for (size_t set = 0; at && set < sets; set++)
         for (uint32_t way = 0; way < 8 * cache->words; way++) /* what is no way is no byte of a way either */
-            rf_cache_order(cache, set)[way / 8] |= (uint64_t)(way < ways ? way : 255) << way % 8 * 8;
+            rf_cache_order(cache, last ? RF_COMMON : RF_PRIVATE, set)[way / 8] |= (uint64_t)(way < ways ? way : 255)
+                                                                                  << way % 8 * 8;
     return done;
 }
 
@@ -74,11 +75,11 @@ static void drop_private(struct rf_machine *machine, uint64_t sharers, size_t pl
     uint64_t key = machine->llc.keys[place];
     for (; sharers; sharers &= sharers - 1) {
         struct rf_cache *l1 = &machine->l1[__builtin_ctzll(sharers)], *l2 = &machine->l2[__builtin_ctzll(sharers)];
-        size_t at = rf_cache_find_in(l2, rf_cache_set_from(l2, &machine->llc, place), key);
+        size_t at = rf_cache_find_in(l2, RF_PRIVATE, rf_cache_set_from(l2, &machine->llc, RF_COMMON, place), key);
         if (at == RF_NOWHERE)
             continue; /* so it is not in the first level */
-        rf_cache_drop(l1, rf_cache_set_from(l1, l2, at), key);
-        rf_cache_clear(l2, at);
+        rf_cache_drop(l1, RF_PRIVATE, rf_cache_set_from(l1, l2, RF_PRIVATE, at), key);
+        rf_cache_clear(l2, RF_PRIVATE, at);
     }
 }
 
@@ -86,19 +87,19 @@ static void drop_private(struct rf_machine *machine, uint64_t sharers, size_t pl
 static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, uint64_t key)
 {
     struct rf_cache *llc = &machine->llc;
-    size_t place = rf_cache_place(llc, key, machine->pinned);
+    size_t place = rf_cache_place(llc, RF_COMMON, key, machine->pinned);
     uint64_t victim = llc->keys[place];
     if (!victim)
         return place;
     if (victim & RF_KEY_METADATA)
-        __builtin_prefetch(rf_key_contents(victim));
-    drop_private(machine, rf_cache_sharers(llc, place), place);
-    rf_cache_clear(llc, place);
+        rf_host_prefetch(rf_key_contents(victim));
+    drop_private(machine, rf_cache_sharers(llc, RF_COMMON, place), place);
+    rf_cache_clear(llc, RF_COMMON, place);
     if (victim & RF_KEY_METADATA) {
         machine->evicted(machine->context, rf_key_contents(victim));
     } else {
         machine->traffic.data_evictions++;
-        machine->traffic.write_backs += *rf_cache_state(llc, place) == RF_MODIFIED;
+        machine->traffic.write_backs += *rf_cache_state(llc, RF_COMMON, place) == RF_MODIFIED;
     }
     return place;
 }
@@ -106,8 +107,8 @@ static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, 
 static size_t fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state)
 {
     struct rf_cache *l1 = &machine->l1[core];
-    size_t at = rf_cache_place(l1, key, 0);
-    rf_cache_put(l1, at, key, state);
+    size_t at = rf_cache_place(l1, RF_PRIVATE, key, 0);
+    rf_cache_put(l1, RF_PRIVATE, at, key, state);
     return at;
 }
 
@@ -115,12 +116,12 @@ static size_t fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, e
 static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state, size_t place)
 {
     struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core], *llc = &machine->llc;
-    size_t at = rf_cache_place(l2, key, 0);
+    size_t at = rf_cache_place(l2, RF_PRIVATE, key, 0);
     if (l2->keys[at])
-        rf_cache_drop(l1, rf_cache_set_from(l1, l2, at), l2->keys[at]);
-    rf_cache_put(l2, at, key, state);
-    rf_cache_share(llc, place, core);
-    rf_cache_touch(llc, place);
+        rf_cache_drop(l1, RF_PRIVATE, rf_cache_set_from(l1, l2, RF_PRIVATE, at), l2->keys[at]);
+    rf_cache_put(l2, RF_PRIVATE, at, key, state);
+    rf_cache_share(llc, RF_COMMON, place, core);
+    rf_cache_touch(llc, RF_COMMON, place);
     return at;
 }
 
@@ -128,11 +129,11 @@ static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t key, e
 
 static void set_state(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state)
 {
-    size_t l1 = rf_cache_find(&machine->l1[core], key), l2 = rf_cache_find(&machine->l2[core], key);
+    size_t l1 = rf_cache_find(&machine->l1[core], RF_PRIVATE, key), l2 = rf_cache_find(&machine->l2[core], RF_PRIVATE, key);
     if (l1 != RF_NOWHERE)
-        *rf_cache_state(&machine->l1[core], l1) = (uint8_t)state;
+        *rf_cache_state(&machine->l1[core], RF_PRIVATE, l1) = (uint8_t)state;
     if (l2 != RF_NOWHERE)
-        *rf_cache_state(&machine->l2[core], l2) = (uint8_t)state;
+        *rf_cache_state(&machine->l2[core], RF_PRIVATE, l2) = (uint8_t)state;
 }
 
 /* Takes the line from all other cores, or leaves it to them shared; true: one of them had it modified. Afterwards the last level
@@ -141,24 +142,25 @@ static __attribute__((noinline)) bool take_from_others(struct rf_machine *machin
                                                        bool write)
 {
     bool modified = false;
-    for (uint64_t left = rf_cache_sharers(&machine->llc, place) & ~(UINT64_C(1) << core); left; left &= left - 1) {
+    for (uint64_t left = rf_cache_sharers(&machine->llc, RF_COMMON, place) & ~(UINT64_C(1) << core); left;
+         left &= left - 1) {
         uint32_t other = (uint32_t)__builtin_ctzll(left);
-        size_t at = rf_cache_find(&machine->l2[other], key);
+        size_t at = rf_cache_find(&machine->l2[other], RF_PRIVATE, key);
         if (at == RF_NOWHERE) {
-            rf_cache_unshare(&machine->llc, place, other);
+            rf_cache_unshare(&machine->llc, RF_COMMON, place, other);
             continue;
         }
-        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(&machine->l2[other], at);
+        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(&machine->l2[other], RF_PRIVATE, at);
         modified |= state == RF_MODIFIED;
         if (!write && state != RF_SHARED && RF_HOLDS(machine->broken, SHARE))
             set_state(machine, other, key, RF_SHARED);
         if (write && RF_HOLDS(machine->broken, INVALIDATE)) {
             drop_private(machine, UINT64_C(1) << other, place);
-            rf_cache_unshare(&machine->llc, place, other);
+            rf_cache_unshare(&machine->llc, RF_COMMON, place, other);
         }
     }
     if (modified)
-        *rf_cache_state(&machine->llc, place) = RF_MODIFIED;
+        *rf_cache_state(&machine->llc, RF_COMMON, place) = RF_MODIFIED;
     return modified;
 }
 
@@ -174,7 +176,7 @@ static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, 
 {
     uint32_t cycles = 0;
     if (state == RF_SHARED) {
-        take_from_others(machine, core, key, rf_cache_find(&machine->llc, key), true);
+        take_from_others(machine, core, key, rf_cache_find(&machine->llc, RF_COMMON, key), true);
         machine->traffic.upgrades++;
         machine->bus = true;
         cycles = (uint32_t)machine->config->bus_cycles;
@@ -189,20 +191,20 @@ static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, 
 static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint32_t core, uint64_t key, bool write)
 {
     const struct rf_config *config = machine->config;
-    size_t place = rf_cache_find(&machine->llc, key);
+    size_t place = rf_cache_find(&machine->llc, RF_COMMON, key);
     bool found = place != RF_NOWHERE, modified = false;
     if (found) {
         modified = take_from_others(machine, core, key, place, write);
     } else {
         place = room_in_llc(machine, key);
-        rf_cache_put(&machine->llc, place, key, RF_SHARED);
+        rf_cache_put(&machine->llc, RF_COMMON, place, key, RF_SHARED);
     }
-    bool others = (rf_cache_sharers(&machine->llc, place) & ~(UINT64_C(1) << core)) != 0;
+    bool others = (rf_cache_sharers(&machine->llc, RF_COMMON, place) & ~(UINT64_C(1) << core)) != 0;
     if (!write && !others && machine->shared)
         others = machine->shared(machine->context, core, key & RF_KEY_LINE);
     enum rf_mesi state = write ? RF_MODIFIED : others ? RF_SHARED : RF_EXCLUSIVE;
     if (write)
-        *rf_cache_state(&machine->llc, place) = RF_MODIFIED;
+        *rf_cache_state(&machine->llc, RF_COMMON, place) = RF_MODIFIED;
     fill_l2(machine, core, key, state, place);
     fill_l1(machine, core, key, state);
     machine->bus = true;
@@ -222,14 +224,15 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key,
     const struct rf_config *config = machine->config;
     struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
     if (at != RF_NOWHERE) { /* a write to a line that is not modified */
-        rf_cache_touch(l1, at);
+        rf_cache_touch(l1, RF_PRIVATE, at);
         machine->traffic.l1_hits++;
-        return (uint32_t)config->l1_cycles + write_hit(machine, core, key, (enum rf_mesi) * rf_cache_state(l1, at));
+        return (uint32_t)config->l1_cycles +
+               write_hit(machine, core, key, (enum rf_mesi) * rf_cache_state(l1, RF_PRIVATE, at));
     }
-    at = rf_cache_find(l2, key);
+    at = rf_cache_find(l2, RF_PRIVATE, key);
     if (at != RF_NOWHERE) {
-        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(l2, at);
-        rf_cache_touch(l2, at);
+        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(l2, RF_PRIVATE, at);
+        rf_cache_touch(l2, RF_PRIVATE, at);
         machine->traffic.l2_hits++;
         fill_l1(machine, core, key, state);
         return (uint32_t)config->l2_cycles + (write && state != RF_MODIFIED ? write_hit(machine, core, key, state) : 0);
@@ -252,7 +255,7 @@ uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_metadata 
     struct rf_cache *l2 = &machine->l2[line->core];
     uint64_t key = rf_key_metadata(line);
     if (l2->keys[line->l2] == key) {
-        rf_cache_touch(l2, line->l2);
+        rf_cache_touch(l2, RF_PRIVATE, line->l2);
         line->l1 = (uint32_t)fill_l1(machine, line->core, key, RF_EXCLUSIVE);
         return (uint32_t)config->l2_cycles;
     }
@@ -264,7 +267,7 @@ void rf_machine_insert(struct rf_machine *machine, struct rf_metadata *line)
 {
     uint64_t key = rf_key_metadata(line);
     line->llc = (uint32_t)room_in_llc(machine, key);
-    rf_cache_put(&machine->llc, line->llc, key, RF_EXCLUSIVE);
+    rf_cache_put(&machine->llc, RF_COMMON, line->llc, key, RF_EXCLUSIVE);
     fill_private(machine, line);
     machine->traffic.metadata_fills++;
 }
@@ -272,7 +275,7 @@ void rf_machine_insert(struct rf_machine *machine, struct rf_metadata *line)
 void rf_machine_remove(struct rf_machine *machine, struct rf_metadata *line)
 {
     drop_private(machine, UINT64_C(1) << line->core, line->llc);
-    rf_cache_clear(&machine->llc, line->llc);
+    rf_cache_clear(&machine->llc, RF_COMMON, line->llc);
 }
 
 uint64_t rf_traffic_lines(const struct rf_traffic *traffic)

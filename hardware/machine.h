@@ -18,6 +18,7 @@
 
 #include "hardware/cache.h"
 #include "hardware/config.h"
+#include "hardware/host.h"
 
 /* Counted per machine; lines are data and metadata alike unless it says otherwise. */
 struct rf_traffic {
@@ -47,28 +48,33 @@ struct rf_machine {
     struct rf_traffic traffic;
 };
 
-void rf_machine_init(struct rf_machine *machine, const struct rf_config *config, uint64_t broken);
-void rf_machine_free(struct rf_machine *machine);
+RF_ROOM void rf_machine_init(struct rf_machine *machine, const struct rf_config *config, uint64_t broken);
+RF_ROOM void rf_machine_free(struct rf_machine *machine);
+
+static inline uint32_t rf_line_bits(const struct rf_machine *machine)
+{
+    return RF_USUAL ? (uint32_t)__builtin_ctz(RF_USUAL_LINE) : machine->line_bits;
+}
 
 /* What is not a simple hit: `at` is where the first level has the line. */
-uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key, bool write, size_t at);
-uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_metadata *line);
+RF_ROOM uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key, bool write, size_t at);
+RF_ROOM uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_metadata *line);
 
 /* An access to a data line by its number; returns cycles. */
 static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t core, uint64_t line, bool write)
 {
     struct rf_cache *l1 = &machine->l1[core];
     uint64_t key = rf_key_data(line);
-    size_t at = rf_cache_latest(l1, key & l1->mask);
+    size_t at = rf_cache_latest(l1, RF_PRIVATE, key & l1->mask);
     machine->bus = false;
     if (l1->keys[at] != key) {
-        at = rf_cache_find_in(l1, key & l1->mask, key);
+        at = rf_cache_find_in(l1, RF_PRIVATE, key & l1->mask, key);
         if (__builtin_expect(at == RF_NOWHERE, 0))
             return rf_machine_far(machine, core, key, write, at);
     }
-    if (__builtin_expect(write && *rf_cache_state(l1, at) != RF_MODIFIED, 0))
+    if (__builtin_expect(write && *rf_cache_state(l1, RF_PRIVATE, at) != RF_MODIFIED, 0))
         return rf_machine_far(machine, core, key, write, at);
-    rf_cache_touch(l1, at);
+    rf_cache_touch(l1, RF_PRIVATE, at);
     machine->traffic.l1_hits++;
     return (uint32_t)machine->config->l1_cycles;
 }
@@ -78,12 +84,12 @@ static inline void rf_machine_prefetch(const struct rf_machine *machine, uint32_
 {
     const struct rf_cache *l2 = &machine->l2[core], *llc = &machine->llc;
     uint64_t at = key & l2->mask, below = key & llc->mask;
-    size_t place = (size_t)below << llc->shift;
-    __builtin_prefetch(rf_cache_order(l2, at));
-    __builtin_prefetch(rf_cache_order(llc, below));
-    __builtin_prefetch(&l2->keys[at << l2->shift]);
-    for (uint32_t way = 0; way < llc->ways; way += 8)
-        __builtin_prefetch(&llc->keys[place + way]);
+    size_t place = (size_t)below << rf_cache_shift(llc, RF_COMMON);
+    rf_host_prefetch(rf_cache_order(l2, RF_PRIVATE, at));
+    rf_host_prefetch(rf_cache_order(llc, RF_COMMON, below));
+    rf_host_prefetch(&l2->keys[at << rf_cache_shift(l2, RF_PRIVATE)]);
+    for (uint32_t way = 0; way < rf_cache_ways(llc, RF_COMMON); way += 8)
+        rf_host_prefetch(&llc->keys[place + way]);
 }
 
 /* An access to a metadata line that is in some cache; returns cycles. */
@@ -92,16 +98,16 @@ static inline uint32_t rf_machine_metadata(struct rf_machine *machine, struct rf
     struct rf_cache *l1 = &machine->l1[line->core];
     if (__builtin_expect(l1->keys[line->l1] != rf_key_metadata(line), 0))
         return rf_machine_metadata_far(machine, line);
-    rf_cache_touch(l1, line->l1);
+    rf_cache_touch(l1, RF_PRIVATE, line->l1);
     return (uint32_t)machine->config->l1_cycles;
 }
 
 /* Makes room for a metadata line that is in no cache, and puts it there. */
-void rf_machine_insert(struct rf_machine *machine, struct rf_metadata *line);
+RF_ROOM void rf_machine_insert(struct rf_machine *machine, struct rf_metadata *line);
 /* Takes a metadata line out of all caches, without telling `evicted`. */
-void rf_machine_remove(struct rf_machine *machine, struct rf_metadata *line);
+RF_ROOM void rf_machine_remove(struct rf_machine *machine, struct rf_metadata *line);
 
 /* All lines that went over a bus or to memory: what "traffic" means in reports. */
-uint64_t rf_traffic_lines(const struct rf_traffic *traffic);
+RF_ROOM uint64_t rf_traffic_lines(const struct rf_traffic *traffic);
 
 #endif

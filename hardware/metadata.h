@@ -4,28 +4,40 @@
  *    which they are where a program uses whole words, a row has one place for each unit, and a line fits one line of the host's.
  *    Once a unit is uneven the line is wide: a row has a place for each cell.
  * 2. All cached lines for one number are wide, or none is: what is compared has the same places. A line stays wide until it leaves.
- * 3. A row may be read up to seven bytes beyond its end.
+ * 3. A row may be read, and written as it was, up to seven bytes beyond its end.
+ * 4. Few places are in the line itself, which then is one line of the host's; more of them, and all places of a wide line, are in a
+ *    block of its own.
  */
 #ifndef RF_HARDWARE_METADATA_H
 #define RF_HARDWARE_METADATA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "hardware/usual.h"
+
 enum rf_row { RF_READ_CLOCKS, RF_WRITE_CLOCKS, RF_PERMISSIONS, RF_STATUSES, RF_ROWS };
 
+#define RF_FEW_UNITS 4u
+
 struct rf_metadata {
-    struct rf_metadata *next; /* another cached line for the same data */
-    uint64_t used;            /* a bit for each clock but 0 that some cell has, or had */
-    uint32_t number;          /* twice that of the data line, plus 1 for its second half */
+    struct rf_metadata *next;                /* another cached line for the same data */
+    uint64_t used;                           /* a bit for each clock but 0 that some cell has, or had */
+    union {                                  /* 4. */
+        uint8_t few[RF_ROWS * RF_FEW_UNITS]; /* by unit */
+        uint8_t *many;                       /* by unit; and behind these, by cell */
+    };
+    uint32_t number; /* twice that of the data line, plus 1 for its second half */
     uint32_t slot, generation;
     uint32_t place;       /* in its context's list */
     uint32_t l1, l2, llc; /* where the caches have it; in the first two: where they had it last */
     uint8_t core;
     bool compact, wide;
-    _Alignas(8) uint8_t rows[]; /* by unit; and behind these, by cell */
 };
+
+_Static_assert(sizeof(struct rf_metadata) == 64, "one line of the host's");
 
 /* How long rows are. */
 struct rf_layout {
@@ -33,26 +45,57 @@ struct rf_layout {
     uint32_t unit_bits; /* of the cells of a unit */
 };
 
+static inline uint32_t rf_cells(const struct rf_layout *layout)
+{
+    return RF_USUAL ? RF_USUAL_LINE / 2 : layout->cells;
+}
+
+static inline uint32_t rf_unit_bits(const struct rf_layout *layout)
+{
+    return RF_USUAL ? 3 : layout->unit_bits;
+}
+
+static inline uint32_t rf_units(const struct rf_layout *layout)
+{
+    return RF_USUAL ? RF_USUAL_LINE / 2 / 8 : layout->units;
+}
+
+static inline bool rf_is_compact(const struct rf_metadata *line)
+{
+    return !RF_USUAL && line->compact;
+}
+
 /* The places of a row. */
 static inline uint32_t rf_width(const struct rf_layout *layout, const struct rf_metadata *line)
 {
-    return line->wide ? layout->cells : layout->units;
+    return line->wide ? rf_cells(layout) : rf_units(layout);
 }
 
 /* From cells to places. */
 static inline uint32_t rf_shift(const struct rf_layout *layout, const struct rf_metadata *line)
 {
-    return line->wide ? 0 : layout->unit_bits;
+    return line->wide ? 0 : rf_unit_bits(layout);
 }
 
 static inline size_t rf_row_offset(const struct rf_layout *layout, bool wide, enum rf_row row)
 {
-    return wide ? RF_ROWS * layout->units + row * layout->cells : row * layout->units;
+    return wide ? RF_ROWS * rf_units(layout) + row * rf_cells(layout) : row * rf_units(layout);
+}
+
+static inline bool rf_has_many(const struct rf_layout *layout, const struct rf_metadata *line)
+{
+    return line->wide || rf_units(layout) > RF_FEW_UNITS;
+}
+
+/* From the line's beginning, not from the array's, which 3. goes beyond. */
+static inline uint8_t *rf_rows(const struct rf_layout *layout, struct rf_metadata *line)
+{
+    return rf_has_many(layout, line) ? line->many : (uint8_t *)line + offsetof(struct rf_metadata, few);
 }
 
 static inline uint8_t *rf_row(const struct rf_layout *layout, struct rf_metadata *line, enum rf_row row)
 {
-    return line->rows + rf_row_offset(layout, line->wide, row);
+    return rf_rows(layout, line) + rf_row_offset(layout, line->wide, row);
 }
 
 static inline uint8_t rf_cell(const struct rf_layout *layout, struct rf_metadata *line, enum rf_row row, uint32_t cell)
@@ -60,9 +103,9 @@ static inline uint8_t rf_cell(const struct rf_layout *layout, struct rf_metadata
     return rf_row(layout, line, row)[cell >> rf_shift(layout, line)];
 }
 
-static inline size_t rf_metadata_bytes(const struct rf_layout *layout)
+static inline size_t rf_many_bytes(const struct rf_layout *layout)
 {
-    return sizeof(struct rf_metadata) + RF_ROWS * (layout->units + layout->cells) + 8;
+    return RF_ROWS * (rf_units(layout) + rf_cells(layout)) + 8;
 }
 
 /* Up to eight places in a word. */

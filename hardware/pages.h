@@ -8,6 +8,7 @@
 
 #include "core/map.h"
 #include "hardware/config.h"
+#include "hardware/usual.h"
 
 #define RF_NEAR_FRAMES 2048u
 
@@ -62,6 +63,11 @@ static __attribute__((noinline, unused)) struct rf_frame *rf_frame_far(struct rf
     return (struct rf_frame *)(uintptr_t)*place;
 }
 
+static inline uint32_t rf_page_bits(const struct rf_pages *pages)
+{
+    return RF_USUAL ? (uint32_t)__builtin_ctz(RF_USUAL_PAGE) : pages->page_bits;
+}
+
 static inline uint32_t rf_near_place(uint64_t page)
 {
     return (uint32_t)(page * UINT64_C(0x9e3779b1)) / (UINT32_MAX / RF_NEAR_FRAMES + 1);
@@ -70,17 +76,17 @@ static inline uint32_t rf_near_place(uint64_t page)
 /* The physical address, if the page was used lately; else 0, which may also be right. Does not look at the frame. */
 static inline uint64_t rf_physical_near(const struct rf_pages *pages, uint64_t addr)
 {
-    uint64_t page = addr >> pages->page_bits;
+    uint64_t page = addr >> rf_page_bits(pages);
     uint32_t at = rf_near_place(page);
     return pages->near[at].page_plus_1 == page + 1
-               ? pages->near[at].number << pages->page_bits | (addr & ((UINT64_C(1) << pages->page_bits) - 1))
+               ? pages->near[at].number << rf_page_bits(pages) | (addr & ((UINT64_C(1) << rf_page_bits(pages)) - 1))
                : 0;
 }
 
 /* The frame of a data address. */
 static inline struct rf_frame *rf_frame_of(struct rf_pages *pages, uint64_t addr)
 {
-    uint64_t page = addr >> pages->page_bits;
+    uint64_t page = addr >> rf_page_bits(pages);
     uint32_t at = rf_near_place(page);
     if (__builtin_expect(pages->near[at].page_plus_1 != page + 1, 0)) {
         pages->near[at].frame = rf_frame_far(pages, page, 0);
@@ -93,7 +99,7 @@ static inline struct rf_frame *rf_frame_of(struct rf_pages *pages, uint64_t addr
 /* The frame of a data address, NULL if its page was never used. */
 static inline struct rf_frame *rf_frame_known(const struct rf_pages *pages, uint64_t addr)
 {
-    uint64_t page = addr >> pages->page_bits;
+    uint64_t page = addr >> rf_page_bits(pages);
     if (pages->near[rf_near_place(page)].page_plus_1 == page + 1)
         return pages->near[rf_near_place(page)].frame;
     uint64_t *place = rf_map_find(&pages->frames, page * 8);
@@ -102,7 +108,7 @@ static inline struct rf_frame *rf_frame_known(const struct rf_pages *pages, uint
 
 static inline uint64_t rf_physical(const struct rf_pages *pages, const struct rf_frame *frame, uint64_t addr)
 {
-    return frame->number << pages->page_bits | (addr & ((UINT64_C(1) << pages->page_bits) - 1));
+    return frame->number << rf_page_bits(pages) | (addr & ((UINT64_C(1) << rf_page_bits(pages)) - 1));
 }
 
 #endif

@@ -8,8 +8,8 @@
 #define RF_HARDWARE_POOL_H
 
 #include "core/memory.h"
+#include "hardware/host.h"
 
-#define RF_HOST_LINE ((size_t)64)
 #define RF_SLAB ((size_t)8192)
 
 struct rf_pool {

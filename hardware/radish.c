@@ -18,7 +18,8 @@ static struct gathered gather(struct rf_radish *radish, uint32_t core, struct rf
     size_t reads = rf_row_offset(&radish->layout, own->wide, RF_READ_CLOCKS) + place;
     size_t writes = rf_row_offset(&radish->layout, own->wide, RF_WRITE_CLOCKS) + place;
     for (struct rf_metadata *line = first; line; line = line->next) {
-        uint8_t read = line->rows[reads], write = line->rows[writes];
+        const uint8_t *rows = rf_rows(&radish->layout, line);
+        uint8_t read = rows[reads], write = rows[writes];
         if (line == own) {
             found.some_read |= read != 0;
             continue;
@@ -67,13 +68,26 @@ static bool clocks_even(const struct rf_radish *radish, struct rf_metadata *firs
 }
 
 /* 3.2.4.2: when a line comes in, or its thread comes back. */
+/* No line of another has a clock. */
+static bool others_are_empty(const struct rf_radish *radish, struct rf_metadata *first, const struct rf_metadata *own)
+{
+    uint64_t any = 0;
+    for (struct rf_metadata *line = first; line; line = line->next) {
+        const uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS); /* and those of writes behind them */
+        uint32_t count = line != own ? 2 * rf_width(&radish->layout, line) : 0;
+        for (uint32_t at = 0; at < count; at += 8)
+            any |= rf_some_cells(clocks + at, rf_up_to_eight(count, at));
+    }
+    return !any;
+}
+
 static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_metadata *own)
 {
     uint8_t *permissions = rf_row(&radish->layout, own, RF_PERMISSIONS);
     const uint8_t *statuses = rf_row(&radish->layout, own, RF_STATUSES);
     struct rf_metadata *first = rf_lines_of(radish, own->number);
     uint32_t width = rf_width(&radish->layout, own);
-    bool alone = first == own && !own->next;
+    bool alone = others_are_empty(radish, first, own);
     own->generation = radish->cores[core].generation;
     if (alone && rf_all_even(statuses, width)) {
         struct gathered nobody = { 0 };
@@ -182,9 +196,8 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
     /* Only now: making room may have evicted a line of the same number. What is in no cache is in software. */
     struct rf_metadata *other = rf_lines_of(radish, number);
     if (other) {
-        line->wide = other->wide;
-        if (line->wide)
-            memset(rf_row(&radish->layout, line, 0), 0, RF_ROWS * radish->cells);
+        if (other->wide)
+            rf_line_widen(radish, line);
         memcpy(rf_row(&radish->layout, line, RF_STATUSES), rf_row(&radish->layout, other, RF_STATUSES),
                rf_width(&radish->layout, line));
     }
@@ -265,7 +278,7 @@ static enum verdict check_cell(const struct rf_radish *radish, const struct gath
 void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, uint32_t place,
                      const struct rf_access *access)
 {
-    uint64_t grain = line->compact ? 2 : 1, mask = radish->cells * grain - 1;
+    uint64_t grain = rf_is_compact(line) ? 2 : 1, mask = rf_cells(&radish->layout) * grain - 1;
     uint32_t shift = rf_shift(&radish->layout, line);
     uint64_t begin = access->addr - (access->physical & mask) + ((uint64_t)place << shift) * grain;
     for (uint64_t addr = begin; addr < begin + (grain << shift); addr++)
@@ -332,7 +345,7 @@ static void choose_clock(struct rf_radish *radish, uint32_t core)
 void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_access *access)
 {
     struct rf_machine *machine = &radish->machine;
-    uint32_t data = rf_machine_access(machine, core, access->physical >> machine->line_bits, access->write), metadata = 0;
+    uint32_t data = rf_machine_access(machine, core, access->physical >> rf_line_bits(machine), access->write), metadata = 0;
     bool on_bus = machine->bus, compact;
     if (!access->tracked || access->frame->race_free) {
         radish->counts.checks.untracked++;
@@ -345,7 +358,7 @@ void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_a
         rf_split_line(radish, access->frame, access->physical);
         number = rf_number_of(radish, access->frame, access->physical, &compact);
     }
-    uint32_t cell = (uint32_t)(access->physical & (radish->config->line_bytes / (compact ? 1 : 2) - 1)) >> compact;
+    uint32_t cell = (uint32_t)(access->physical & (rf_cells(&radish->layout) * (compact ? 2 : 1) - 1)) >> compact;
     uint32_t count = access->size >> compact;
     struct rf_metadata *line = fetch(radish, core, number, compact, &metadata);
     rf_charge(radish, core, (data > metadata ? data : metadata) + radish->config->work_cycles);
@@ -382,8 +395,8 @@ static void bring_clock(struct rf_radish *radish, uint32_t core, uint32_t other)
 
 void rf_radish_synchronised(struct rf_radish *radish, uint32_t core)
 {
-    for (uint32_t other = 0; other < radish->config->cores && RF_HOLDS(radish->broken, SYNC_CLOCKS); other++)
-        bring_clock(radish, core, other);
+    for (uint64_t left = RF_HOLDS(radish->broken, SYNC_CLOCKS) ? radish->busy : 0; left; left &= left - 1)
+        bring_clock(radish, core, (uint32_t)__builtin_ctzll(left));
 }
 
 /* 3.2.6. The kernel's work is charged by whoever switches. */
@@ -396,8 +409,10 @@ void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread 
     }
     here->thread = thread;
     here->generation = ++radish->generation;
+    radish->busy &= ~(UINT64_C(1) << core);
     if (!thread)
         return;
+    radish->busy |= UINT64_C(1) << core;
     here->slot = thread->slot;
     rf_context_of(radish, here->slot);
     for (uint32_t other = 0; other < radish->config->cores; other++) {
@@ -405,6 +420,14 @@ void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread 
         if (RF_HOLDS(radish->broken, SWITCH_CLOCKS))
             bring_clock(radish, other, core);
     }
+}
+
+void rf_radish_attach(struct rf_radish *radish)
+{
+    radish->machine.exclusive = on_exclusive;
+    radish->machine.shared = on_shared;
+    radish->machine.evicted = rf_line_evicted;
+    radish->machine.context = radish;
 }
 
 void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, uint64_t broken, struct rf_memory *memory,
@@ -417,21 +440,18 @@ void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, ui
     radish->order = order;
     radish->pages = pages;
     radish->times = times;
-    radish->cells = (uint32_t)config->line_bytes / 2;
     radish->clock_limit = 1u << config->clock_bits;
-    radish->layout =
-        (struct rf_layout){ .cells = radish->cells, .unit_bits = config->encoding == RF_ENCODING_COMPACT ? 2 : 3 };
-    radish->layout.units = radish->cells >> radish->layout.unit_bits;
-    rf_pool_init(&radish->line_pool, rf_metadata_bytes(&radish->layout),
-                 sizeof(struct rf_metadata) + RF_ROWS * radish->layout.units);
-    rf_pool_init(&radish->software.histories, rf_history_bytes(radish->cells), rf_history_bytes(radish->cells));
+    radish->layout = (struct rf_layout){ .cells = (uint32_t)config->line_bytes / 2,
+                                         .unit_bits = config->encoding == RF_ENCODING_COMPACT ? 2 : 3 };
+    radish->layout.units = radish->layout.cells >> radish->layout.unit_bits;
+    rf_pool_init(&radish->line_pool, sizeof(struct rf_metadata), sizeof(struct rf_metadata));
+    rf_pool_init(&radish->many_pool, rf_many_bytes(&radish->layout), RF_ROWS * rf_units(&radish->layout));
+    rf_pool_init(&radish->software.histories, rf_history_bytes(radish->layout.cells),
+                 rf_history_bytes(radish->layout.cells));
     rf_pool_init(&radish->user_pool, sizeof(struct rf_users_chunk), 0);
     rf_pool_init(&radish->software.evicted, rf_evicted_bytes(&radish->layout), 0);
     rf_machine_init(&radish->machine, config, broken);
-    radish->machine.exclusive = on_exclusive;
-    radish->machine.shared = on_shared;
-    radish->machine.evicted = rf_line_evicted;
-    radish->machine.context = radish;
+    rf_radish_attach(radish);
 }
 
 void rf_radish_free(struct rf_radish *radish)

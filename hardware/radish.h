@@ -91,13 +91,14 @@ struct rf_radish {
     struct rf_machine machine;
     struct rf_software software;
     struct rf_radish_core cores[RF_MAX_CORES];
+    uint64_t busy;                /* a bit for each core that has a thread */
     struct rf_context **contexts; /* by slot */
     uint32_t context_cap;
-    struct rf_pool line_pool, user_pool;
+    struct rf_pool line_pool, many_pool, user_pool;
     uint32_t *found; /* a roll-over's */
     uint32_t found_cap;
     struct rf_layout layout;
-    uint32_t cells, clock_limit;
+    uint32_t clock_limit;
     uint32_t generation;
     uint64_t *times; /* of the cores */
     void (*race)(void *context, uint64_t addr);
@@ -112,34 +113,37 @@ struct rf_access {
     bool write, tracked;
 };
 
-void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, uint64_t broken, struct rf_memory *memory,
-                    struct rf_order *order, struct rf_pages *pages, uint64_t *times);
-void rf_radish_free(struct rf_radish *radish);
+RF_ROOM void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, uint64_t broken,
+                            struct rf_memory *memory, struct rf_order *order, struct rf_pages *pages, uint64_t *times);
+RF_ROOM void rf_radish_free(struct rf_radish *radish);
+/* What the machine tells goes to this copy of the detector (hardware/usual.h). rf_radish_init() does the same. */
+RF_ROOM void rf_radish_attach(struct rf_radish *radish);
 
 /* The thread runs on the core from here on, in place of whoever did; NULL: nobody does. */
-void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread *thread);
+RF_ROOM void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread *thread);
 /* The vector clock of the core's thread has changed. */
-void rf_radish_synchronised(struct rf_radish *radish, uint32_t core);
-void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_access *access);
+RF_ROOM void rf_radish_synchronised(struct rf_radish *radish, uint32_t core);
+RF_ROOM void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_access *access);
 
 /* LARDISH (4.3.2). `freed`: it is also a write of all of it. */
-void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uint64_t size, bool freed);
-void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint64_t to, uint64_t size);
+RF_ROOM void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uint64_t size, bool freed);
+RF_ROOM void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint64_t to, uint64_t size);
 
 /* ---- for the files of this room, and for tests ---- */
 
 /* lines.c */
-struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot);
+RF_ROOM struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot);
 /* A line for what the core's thread does; and into the lists, once it is in a cache. */
-struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t number);
-void rf_line_link(struct rf_radish *radish, struct rf_metadata *line);
-/* All lines of this number. */
-void rf_lines_widen(struct rf_radish *radish, uint64_t number);
+RF_ROOM struct rf_metadata *rf_line_new(struct rf_radish *radish, uint32_t core, uint64_t number);
+RF_ROOM void rf_line_link(struct rf_radish *radish, struct rf_metadata *line);
+/* Makes a line wide; and all lines of this number. */
+RF_ROOM void rf_line_widen(struct rf_radish *radish, struct rf_metadata *line);
+RF_ROOM void rf_lines_widen(struct rf_radish *radish, uint64_t number);
 /* The machine's `evicted`. */
-void rf_line_evicted(void *radish, struct rf_metadata *line);
-void rf_flush_slot(struct rf_radish *radish, uint32_t slot);
+RF_ROOM void rf_line_evicted(void *radish, struct rf_metadata *line);
+RF_ROOM void rf_flush_slot(struct rf_radish *radish, uint32_t slot);
 /* Frees clocks of the core's thread. */
-void rf_roll_over(struct rf_radish *radish, uint32_t core);
+RF_ROOM void rf_roll_over(struct rf_radish *radish, uint32_t core);
 
 static inline struct rf_metadata *rf_lines_of(const struct rf_radish *radish, uint64_t number)
 {
@@ -214,7 +218,7 @@ struct rf_places {
 static inline struct rf_places rf_places_of(struct rf_radish *radish, const struct rf_metadata *line, uint32_t cell,
                                             uint32_t count)
 {
-    uint32_t bits = radish->layout.unit_bits;
+    uint32_t bits = rf_unit_bits(&radish->layout);
     if (!line->wide && !((cell | count) & ((1u << bits) - 1)))
         return (struct rf_places){ cell >> bits, count >> bits };
     if (!line->wide)
@@ -223,10 +227,9 @@ static inline struct rf_places rf_places_of(struct rf_radish *radish, const stru
 }
 
 /* Brings a line into the host's caches. */
-static inline void rf_line_prefetch(const struct rf_radish *radish, const struct rf_metadata *line)
+static inline void rf_line_prefetch(const struct rf_metadata *line)
 {
-    for (size_t at = 0; at < sizeof *line + RF_ROWS * radish->layout.units; at += 64)
-        __builtin_prefetch((const char *)line + at);
+    rf_host_prefetch(line);
 }
 
 /* The core's line for this number, NULL if it is in no cache. Only lazy switching needs the thread in the address (3.2.6): with eager
@@ -241,19 +244,19 @@ static inline struct rf_metadata *rf_line_of(const struct rf_radish *radish, uin
 }
 
 /* Takes a line out of the caches; its clocks go to the software layer's buffer, or, not persisted, are lost. */
-void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool persist);
+RF_ROOM void rf_evict_line(struct rf_radish *radish, struct rf_metadata *line, bool persist);
 /* Reports the bytes of a place of the line that the access is to. */
-void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, uint32_t place,
-                     const struct rf_access *access);
+RF_ROOM void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, uint32_t place,
+                             const struct rf_access *access);
 /* Ends the compact encoding of a data line. */
-void rf_split_line(struct rf_radish *radish, struct rf_frame *frame, uint64_t physical);
+RF_ROOM void rf_split_line(struct rf_radish *radish, struct rf_frame *frame, uint64_t physical);
 
 /* The number of the metadata line for a physical address, and where its cells are there. */
 static inline uint64_t rf_number_of(const struct rf_radish *radish, const struct rf_frame *frame, uint64_t physical,
                                     bool *compact)
 {
-    uint32_t bits = radish->machine.line_bits;
-    *compact = frame->split && !frame->split[(physical & (radish->config->page_bytes - 1)) >> bits];
+    uint32_t bits = rf_line_bits(&radish->machine);
+    *compact = !RF_USUAL && frame->split && !frame->split[(physical & (radish->config->page_bytes - 1)) >> bits];
     return *compact ? physical >> bits << 1 : physical >> (bits - 1);
 }
 

@@ -49,6 +49,7 @@ struct rf_simulated_core {
 
 struct rf_simulation {
     struct rf_config config;
+    bool usual; /* its events are run by hardware/usual.c */
     struct rf_memory memory;
     struct rf_options options;
     struct rf_engine engine;
@@ -83,7 +84,19 @@ void rf_simulation_init(struct rf_simulation *simulation, const struct rf_config
 void rf_simulation_free(struct rf_simulation *simulation);
 void rf_simulation_run(struct rf_simulation *simulation, const struct rf_batch *batch);
 /* From here on `performer` acts where `thread` is (an `ident` of the trace, which resolving takes away). */
-void rf_simulation_identify(struct rf_simulation *simulation, uint32_t thread, uint32_t performer);
+RF_ROOM void rf_simulation_identify(struct rf_simulation *simulation, uint32_t thread, uint32_t performer);
+
+/* ---- for the files of this room ---- */
+
+/* run.c: what is told of races and by the machine comes here; and the events. */
+RF_ROOM void rf_events_begin(struct rf_simulation *simulation);
+RF_ROOM void rf_events_run(struct rf_simulation *simulation, const struct rf_batch *batch);
+/* usual.c: the same, for a machine of the usual form. */
+bool rf_is_usual(const struct rf_config *config);
+void rf_usual_begin(struct rf_simulation *simulation);
+void rf_usual_run(struct rf_simulation *simulation, const struct rf_batch *batch);
+
+/* ---- ---- */
 
 /* Feeds a whole trace to several simulations. `progress` may be NULL. */
 typedef void rf_simulate_progress_fn(void *context, const struct rf_reader *reader);

@@ -68,7 +68,7 @@ void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles)
 }
 
 /* A directory of eight bytes for each metadata line, found by its number as in shadow memory; then the records; then vectors. */
-#define DIRECTORY_ENTRIES (radish->config->line_bytes / 8)
+#define DIRECTORY_ENTRIES (rf_cells(&radish->layout) / 4)
 #define RECORD_LINES (UINT64_C(1) << 33)
 #define VECTOR_LINES (UINT64_C(1) << 35)
 
@@ -90,7 +90,7 @@ void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_
     rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + directory_line(radish, number)));
     if (!record)
         return;
-    __builtin_prefetch(record->histories);
+    rf_host_prefetch(record->histories);
     if (slot != RF_ALL_SLOTS)
         rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, slot)));
     for (const struct rf_history *history = slot == RF_ALL_SLOTS ? record->histories : NULL; history;
@@ -111,7 +111,7 @@ void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number,
 
 void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries)
 {
-    uint64_t lines = (entries * UINT64_C(8) + radish->config->line_bytes - 1) / radish->config->line_bytes;
+    uint64_t lines = (entries + DIRECTORY_ENTRIES - 1) / DIRECTORY_ENTRIES;
     uint64_t first = VECTOR_LINES + rf_hash(object) % (1u << 20) * 64;
     for (uint64_t i = 0; i < lines; i++)
         touch_line(radish, core, first + i, true);
@@ -127,26 +127,26 @@ static uint32_t evicted_uneven(const struct rf_layout *layout, uint64_t uneven, 
 {
     uint32_t before = unit < 64 ? (uint32_t)__builtin_popcountll(uneven & ((UINT64_C(1) << unit) - 1))
                                 : (uint32_t)__builtin_popcountll(uneven);
-    return 2 * layout->units + (before << layout->unit_bits);
+    return 2 * rf_units(layout) + (before << rf_unit_bits(layout));
 }
 
 size_t rf_evicted_bytes(const struct rf_layout *layout)
 {
-    return sizeof(struct rf_evicted) + 2 * layout->units * sizeof(uint32_t) + layout->units + 8;
+    return sizeof(struct rf_evicted) + 2 * rf_units(layout) * sizeof(uint32_t) + rf_units(layout) + 8;
 }
 
 static uint8_t *evicted_statuses(struct rf_evicted *evicted, const struct rf_layout *layout)
 {
-    uint32_t units = 2 * layout->units;
+    uint32_t units = 2 * rf_units(layout);
     return (uint8_t *)(evicted->times + (evicted->uneven ? evicted_uneven(layout, evicted->uneven, units) : units));
 }
 
 static uint32_t evicted_time(const struct rf_evicted *evicted, const struct rf_layout *layout, enum rf_kind kind,
                              uint32_t cell)
 {
-    uint32_t unit = kind * layout->units + (cell >> layout->unit_bits);
+    uint32_t unit = kind * rf_units(layout) + (cell >> rf_unit_bits(layout));
     return evicted->uneven >> unit & 1
-               ? evicted->times[evicted_uneven(layout, evicted->uneven, unit) + (cell & ((1u << layout->unit_bits) - 1))]
+               ? evicted->times[evicted_uneven(layout, evicted->uneven, unit) + (cell & ((1u << rf_unit_bits(layout)) - 1))]
                : evicted->times[unit];
 }
 
@@ -154,19 +154,19 @@ static uint32_t evicted_time(const struct rf_evicted *evicted, const struct rf_l
 static uint64_t uneven_units(const struct rf_layout *layout, const uint8_t *clocks)
 {
     uint64_t uneven = 0;
-    for (uint32_t unit = 0; unit < 2 * layout->units; unit++)
-        uneven |= (uint64_t)!rf_even(clocks + (unit << layout->unit_bits), 1u << layout->unit_bits) << unit;
+    for (uint32_t unit = 0; unit < 2 * rf_units(layout); unit++)
+        uneven |= (uint64_t)!rf_even(clocks + (unit << rf_unit_bits(layout)), 1u << rf_unit_bits(layout)) << unit;
     return uneven;
 }
 
-void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *line, const uint8_t *clocks)
+void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, const uint8_t *clocks)
 {
     struct rf_software *software = &radish->software;
     const struct rf_layout *layout = &radish->layout;
     const uint64_t *times = radish->contexts[line->slot]->clocks.times; /* clock 0 has none */
     uint64_t uneven = line->wide ? uneven_units(layout, clocks) : 0;
-    uint32_t width = rf_width(layout, line), bits = layout->unit_bits, shift = bits - rf_shift(layout, line);
-    uint32_t count = uneven ? evicted_uneven(layout, uneven, 2 * layout->units) : 2 * layout->units;
+    uint32_t width = rf_width(layout, line), bits = rf_unit_bits(layout), shift = bits - rf_shift(layout, line);
+    uint32_t count = uneven ? evicted_uneven(layout, uneven, 2 * rf_units(layout)) : 2 * rf_units(layout);
     size_t bytes = sizeof(struct rf_evicted) + count * sizeof(uint32_t) + width + 8;
     struct rf_evicted *evicted =
         line->wide ? rf_alloc(radish->memory, bytes) : rf_pool_take(&software->evicted, radish->memory);
@@ -175,22 +175,23 @@ void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *lin
     evicted->slot = line->slot;
     evicted->bytes = (uint32_t)bytes;
     evicted->uneven = uneven;
-    evicted->compact = line->compact;
+    evicted->compact = rf_is_compact(line);
     evicted->wide = line->wide;
-    for (uint32_t unit = 0; unit < 2 * layout->units; unit++)
+    for (uint32_t unit = 0; unit < 2 * rf_units(layout); unit++)
         evicted->times[unit] = clocks[unit << shift] ? (uint32_t)times[clocks[unit << shift]] : 0;
-    for (uint32_t at = 2 * layout->units; uneven; uneven &= uneven - 1) {
+    for (uint32_t at = 2 * rf_units(layout); uneven; uneven &= uneven - 1) {
         const uint8_t *clock = clocks + ((size_t)__builtin_ctzll(uneven) << bits), *end = clock + ((size_t)1 << bits);
         for (; clock < end; clock++)
             evicted->times[at++] = *clock ? (uint32_t)times[*clock] : 0;
     }
-    memcpy(evicted_statuses(evicted, layout), line->rows + rf_row_offset(layout, line->wide, RF_STATUSES), width);
+    memcpy(evicted_statuses(evicted, layout), rf_row(layout, line, RF_STATUSES), width);
     if (software->last)
         software->last->next = evicted;
     else
         software->first = evicted;
     software->last = evicted;
     software->waiting++;
+    rf_software_prefetch(radish, line->core, line->number, line->slot); /* soon the handler will look there */
 }
 
 /* Times of one byte of an evicted line, or of all bytes of a granule that is alike; and its status. */
@@ -208,7 +209,7 @@ static bool replaces(const struct rf_radish *radish, uint32_t time, uint32_t old
 static void store_byte(struct rf_radish *radish, struct rf_record *record, struct rf_history *own, uint32_t byte,
                        const struct arrival *new)
 {
-    uint32_t cells = radish->cells;
+    uint32_t cells = rf_cells(&radish->layout);
     if (!new->read && !new->write)
         return;
     for (struct rf_history *history = record->histories; history && RF_HOLDS(radish->broken, PERSIST_SUPERSEDES);
@@ -224,13 +225,11 @@ static void store_byte(struct rf_radish *radish, struct rf_record *record, struc
         rf_history_set(own, radish->memory, cells, RF_WRITES, byte, new->write);
 }
 
-/* The same for eight bytes at once; the thread's own history of them is even. */
+/* The same for eight bytes at once; some time is new, and the thread's own history of them is even. */
 static void store_granule(struct rf_radish *radish, struct rf_record *record, struct rf_history *own, uint32_t granule,
                           const struct arrival *new)
 {
-    uint32_t cells = radish->cells, *read = &own->times[granule], *write = &own->times[cells / 8 + granule];
-    if (!new->read && !new->write)
-        return;
+    uint32_t cells = rf_cells(&radish->layout), *read = &own->times[granule], *write = &own->times[cells / 8 + granule];
     for (struct rf_history *history = record->histories; history && RF_HOLDS(radish->broken, PERSIST_SUPERSEDES);
          history = history->next) {
         if (new->status & RF_ALL_LAST_READS)
@@ -248,11 +247,11 @@ static void store_granule(struct rf_radish *radish, struct rf_record *record, st
 static bool evicted_even(const struct rf_evicted *evicted, const struct rf_layout *layout, const uint8_t *statuses,
                          uint32_t first, uint32_t count)
 {
-    uint32_t shift = evicted->wide ? 0 : layout->unit_bits, from = first >> layout->unit_bits;
+    uint32_t shift = evicted->wide ? 0 : rf_unit_bits(layout), from = first >> rf_unit_bits(layout);
     if (!rf_even(statuses + (first >> shift), count >> shift))
         return false;
-    for (uint32_t unit = from; unit < (first + count) >> layout->unit_bits; unit++)
-        for (uint32_t at = unit; at < 2 * layout->units; at += layout->units) /* reads, then writes */
+    for (uint32_t unit = from; unit < (first + count) >> rf_unit_bits(layout); unit++)
+        for (uint32_t at = unit; at < 2 * rf_units(layout); at += rf_units(layout)) /* reads, then writes */
             if (evicted->uneven >> at & 1 || evicted->times[at] != evicted->times[at - unit + from])
                 return false;
     return true;
@@ -262,16 +261,17 @@ static bool evicted_even(const struct rf_evicted *evicted, const struct rf_layou
 static void store_line(struct rf_radish *radish, struct rf_evicted *evicted)
 {
     const struct rf_layout *layout = &radish->layout;
-    uint32_t cells = radish->cells, halves = evicted->compact ? 2 : 1, count = 8 / halves;
-    uint32_t shift = evicted->wide ? 0 : layout->unit_bits;
+    uint32_t cells = rf_cells(&radish->layout), halves = !RF_USUAL && evicted->compact ? 2 : 1, count = 8 / halves;
+    uint32_t shift = evicted->wide ? 0 : rf_unit_bits(layout);
     const uint8_t *statuses = evicted_statuses(evicted, layout);
     for (uint32_t half = 0; half < halves; half++) {
         struct rf_record *record = rf_software_make(radish, evicted->number + half);
         struct rf_history *own = rf_software_history(radish, record, evicted->slot);
-        bool simple = !evicted->wide && layout->unit_bits == 3 && !own->uneven; /* units are granules */
+        bool simple = !evicted->wide && rf_unit_bits(layout) == 3 && !own->uneven; /* units are granules */
         for (uint32_t granule = 0; simple && granule < cells / 8; granule++) {
             struct arrival new = { evicted->times[granule], evicted->times[cells / 8 + granule], statuses[granule] };
-            store_granule(radish, record, own, granule, &new);
+            if (new.read | new.write)
+                store_granule(radish, record, own, granule, &new);
         }
         for (uint32_t granule = 0; !simple && granule < cells / 8; granule++) {
             uint32_t first = half * cells / 2 + granule * count;
@@ -281,7 +281,8 @@ static void store_line(struct rf_radish *radish, struct rf_evicted *evicted)
                 struct arrival new = { evicted_time(evicted, layout, RF_READS, cell),
                                        evicted_time(evicted, layout, RF_WRITES, cell), statuses[cell >> shift] };
                 if (even) {
-                    store_granule(radish, record, own, granule, &new);
+                    if (new.read | new.write)
+                        store_granule(radish, record, own, granule, &new);
                     break;
                 }
                 store_byte(radish, record, own, granule * 8 + byte, &new);
@@ -296,14 +297,14 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
 {
     struct rf_software *software = &radish->software;
     struct rf_evicted *evicted = software->first;
-    uint32_t halves = evicted->compact ? 2 : 1;
+    uint32_t halves = !RF_USUAL && evicted->compact ? 2 : 1;
     software->first = evicted->next;
     if (!software->first)
         software->last = NULL;
     software->waiting--;
     software->evicted_lines++;
     store_line(radish, evicted);
-    rf_software_spend(radish, runner, radish->cells * radish->config->entry_cycles);
+    rf_software_spend(radish, runner, rf_cells(&radish->layout) * radish->config->entry_cycles);
     for (uint32_t half = 0; half < halves; half++)
         rf_software_touch(radish, runner, evicted->number + half, evicted->slot, true);
     if (evicted->wide)
@@ -312,21 +313,12 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
         rf_pool_give(&software->evicted, evicted);
 }
 
-/* What the handler will look at for the lines that wait now. */
-static void prefetch_waiting(const struct rf_radish *radish, uint32_t runner)
-{
-    for (const struct rf_evicted *evicted = radish->software.first; evicted; evicted = evicted->next)
-        rf_software_prefetch(radish, runner, evicted->number, evicted->slot);
-}
-
 /* The handler's own accesses may evict metadata; but they bring in none, so this ends. */
 void rf_software_drain(struct rf_radish *radish, uint32_t core)
 {
     uint32_t runner = rf_software_core(radish, core);
-    if (radish->software.waiting) {
+    if (radish->software.waiting)
         rf_software_spend(radish, runner, radish->config->enter_cycles);
-        prefetch_waiting(radish, runner);
-    }
     while (radish->software.waiting)
         handle_eviction(radish, runner);
 }

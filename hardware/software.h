@@ -18,6 +18,7 @@
 
 #include "hardware/history.h"
 #include "hardware/pool.h"
+#include "hardware/usual.h"
 
 struct rf_radish;
 struct rf_metadata;
@@ -76,34 +77,34 @@ static inline void rf_records_reserve(struct rf_software *software, struct rf_me
 #define RF_SOFTWARE_LINES (UINT64_C(1) << 34)
 
 /* How long a struct rf_evicted is for a line that is not wide. */
-size_t rf_evicted_bytes(const struct rf_layout *layout);
+RF_ROOM size_t rf_evicted_bytes(const struct rf_layout *layout);
 /* From hardware: these clocks of a line, of its reads and then of its writes, have left the caches. */
-void rf_software_evicted(struct rf_radish *radish, const struct rf_metadata *line, const uint8_t *clocks);
+RF_ROOM void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, const uint8_t *clocks);
 /* The eviction handler, until no line waits. `core` is the one that waits for it. */
-void rf_software_drain(struct rf_radish *radish, uint32_t core);
+RF_ROOM void rf_software_drain(struct rf_radish *radish, uint32_t core);
 /* The check handler: reports races of cells [cell, cell + count), and fills the whole line. The caller records the access. */
-void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell, uint32_t count,
-                       const struct rf_access *access);
+RF_ROOM void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, uint32_t cell,
+                               uint32_t count, const struct rf_access *access);
 
 /* ---- for the files of this room ---- */
 
 /* A slot's history in a record; NULL if there is none. */
-struct rf_history *rf_software_find(const struct rf_record *record, uint32_t slot);
+RF_ROOM struct rf_history *rf_software_find(const struct rf_record *record, uint32_t slot);
 /* Brings what rf_software_touch() will look at into the host's caches. */
-void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot);
+RF_ROOM void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot);
 /* The core spends this time in the software layer. */
-void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles);
+RF_ROOM void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles);
 /* The record of a number; NULL if there is none. It stays where it is until another one is made. */
-struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number);
+RF_ROOM struct rf_record *rf_software_record(const struct rf_radish *radish, uint64_t number);
 /* The same, made; and a slot's history in it. */
-struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number);
-struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot);
+RF_ROOM struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number);
+RF_ROOM struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot);
 /* Simulates the handler's accesses to a record, all of it or one slot's history; the cycles are those of `core`, which runs it. */
 #define RF_ALL_SLOTS UINT32_MAX
-void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write);
+RF_ROOM void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write);
 /* Simulates the synchronisation library's accesses to the vector clock of an object. */
-void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries);
+RF_ROOM void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries);
 /* Which core runs a handler that this one needs. */
-uint32_t rf_software_core(const struct rf_radish *radish, uint32_t core);
+RF_ROOM uint32_t rf_software_core(const struct rf_radish *radish, uint32_t core);
 
 #endif

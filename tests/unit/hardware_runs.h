@@ -19,7 +19,8 @@ enum layer {
     COMPACT = 8,
     ROLL_OVER = 16,   /* few clocks */
     ELSEWHERE = 32,   /* handlers run on other cores */
-    ALL_LAYERS = 63
+    ALL_LAYERS = 63,
+    USUAL_FORM = 64   /* what hardware/usual.c is compiled for, with tiny caches */
 };
 
 static inline uint64_t pick(uint64_t *random, uint64_t least, uint64_t most)
@@ -52,6 +53,16 @@ static inline struct rf_config machine_of(unsigned layers, uint64_t seed)
     config.encoding = layers & COMPACT ? pick(&random, 0, 3) ? RF_ENCODING_COMPACT : RF_ENCODING_FULL : RF_ENCODING_FULL;
     config.clock_bits = layers & ROLL_OVER ? pick(&random, 2, 3) : 6;
     config.handlers = layers & ELSEWHERE ? pick(&random, 0, 1) : RF_HANDLERS_SAME;
+    if (layers & USUAL_FORM) {
+        config.line_bytes = RF_USUAL_LINE;
+        config.page_bytes = RF_USUAL_PAGE;
+        config.cores = pick(&random, 1, RF_USUAL_CORES);
+        config.l1_ways = config.l2_ways = RF_USUAL_WAYS;
+        config.llc_ways = RF_USUAL_LLC_WAYS;
+        config.l1_bytes = config.l2_bytes = RF_USUAL_WAYS * RF_USUAL_LINE;
+        config.llc_bytes = UINT64_C(16) * RF_USUAL_LINE << pick(&random, 0, 1);
+        config.encoding = RF_ENCODING_FULL;
+    }
     return config;
 }
 
@@ -125,6 +136,29 @@ static inline void run_simulation(struct rf_simulation *s, const struct run *run
     rf_simulation_run(s, &batch);
 }
 
+/* hardware/usual.h, 1.: the copy for any machine does the same to the last count and cycle. */
+static inline bool copies_agree(const struct rf_simulation *s, const struct run *run)
+{
+    static struct rf_simulation any;
+    rf_simulation_init(&any, &run->config, run->broken);
+    if (run->time_limit)
+        any.order.time_limit = run->time_limit;
+    any.usual = false;
+    rf_events_begin(&any);
+    struct rf_batch batch = { .events = run->trace->events, .count = run->trace->count, .base = 1 };
+    rf_simulation_run(&any, &batch);
+    bool same = !memcmp(any.times, s->times, sizeof any.times) &&
+                !memcmp(&any.radish.counts, &s->radish.counts, sizeof any.radish.counts) &&
+                !memcmp(&any.radish.machine.traffic, &s->radish.machine.traffic, sizeof any.baseline.traffic) &&
+                !memcmp(&any.baseline.traffic, &s->baseline.traffic, sizeof any.baseline.traffic) &&
+                any.race_count == s->race_count;
+    for (uint32_t i = 0; same && i < any.race_count; i++)
+        same = any.races[i].number == s->races[i].number && any.races[i].addr == s->races[i].addr &&
+               any.races[i].size == s->races[i].size;
+    rf_simulation_free(&any);
+    return same;
+}
+
 /* hardware/radish.h, 3.: all cached lines for a byte agree on its in-hardware status. */
 static inline bool statuses_agree(const struct rf_radish *radish)
 {
@@ -162,6 +196,8 @@ static inline bool right(struct run *run, const struct oracle *oracle)
     }
     if (!run->broken && !run->wrong[0] && !statuses_agree(&s.radish))
         snprintf(run->wrong, sizeof run->wrong, "lines for one byte have different statuses");
+    if (s.usual && !run->wrong[0] && !copies_agree(&s, run))
+        snprintf(run->wrong, sizeof run->wrong, "the copy for any machine says something else");
     run->counts = s.radish.counts;
     rf_simulation_free(&s);
     return !run->wrong[0];

@@ -76,12 +76,12 @@ static inline struct rf_access table_access(struct table *t, bool write)
 
 static inline uint64_t table_number(struct table *t)
 {
-    return table_access(t, false).physical / t->radish.cells;
+    return table_access(t, false).physical / t->radish.layout.cells;
 }
 
 static inline uint32_t table_cell(struct table *t)
 {
-    return (uint32_t)(table_access(t, false).physical % t->radish.cells);
+    return (uint32_t)(table_access(t, false).physical % t->radish.layout.cells);
 }
 
 static inline struct rf_metadata *table_line(struct table *t, uint32_t core)
@@ -121,8 +121,8 @@ static inline void table_begin(struct table *t, uint64_t broken)
     rf_radish_switch(&t->radish, 1, t->threads[1]);
     struct rf_record *record = rf_software_make(&t->radish, table_number(t));
     struct rf_history *history = rf_software_history(&t->radish, record, 0);
-    rf_history_set(history, &test_memory, t->radish.cells, RF_READS, table_cell(t), 7);
-    rf_history_set(history, &test_memory, t->radish.cells, RF_WRITES, table_cell(t), 2);
+    rf_history_set(history, &test_memory, t->radish.layout.cells, RF_READS, table_cell(t), 7);
+    rf_history_set(history, &test_memory, t->radish.layout.cells, RF_WRITES, table_cell(t), 2);
 }
 
 static inline void table_step(struct table *t, size_t row)
@@ -158,8 +158,8 @@ static inline void table_step(struct table *t, size_t row)
 static inline enum rf_mesi table_state(struct table *t, uint32_t core)
 {
     const struct rf_cache *l1 = &t->radish.machine.l1[core];
-    size_t at = rf_cache_find(l1, rf_key_data(table_access(t, false).physical >> t->radish.machine.line_bits));
-    return at == RF_NOWHERE ? RF_INVALID : (enum rf_mesi)*rf_cache_state(l1, at);
+    size_t at = rf_cache_find(l1, RF_PRIVATE, rf_key_data(table_access(t, false).physical >> t->radish.machine.line_bits));
+    return at == RF_NOWHERE ? RF_INVALID : (enum rf_mesi)*rf_cache_state(l1, RF_PRIVATE, at);
 }
 
 /* The column in which the row is wrong; NULL: it is right. */
@@ -170,9 +170,9 @@ static inline const char *table_wrong(struct table *t, const struct table_row *r
     for (uint32_t slot = 0; slot < 3; slot++) {
         struct rf_record *record = rf_software_record(&t->radish, table_number(t));
         struct rf_history *history = rf_software_history(&t->radish, record, slot);
-        if ((int)rf_history_get(history, t->radish.cells, RF_READS, cell) != row->reads[slot])
+        if ((int)rf_history_get(history, t->radish.layout.cells, RF_READS, cell) != row->reads[slot])
             return "software reads";
-        if ((int)rf_history_get(history, t->radish.cells, RF_WRITES, cell) != row->writes[slot])
+        if ((int)rf_history_get(history, t->radish.layout.cells, RF_WRITES, cell) != row->writes[slot])
             return "software writes";
     }
     for (uint32_t core = 0; core < 2; core++) {

@@ -58,24 +58,24 @@ static void least_recently_used(void **state)
             uint32_t at = 0;
             while (at < count && list[at] != key)
                 at++;
-            size_t place = rf_cache_find(cache, key);
+            size_t place = rf_cache_find(cache, RF_PRIVATE, key);
             assert_int_equal(place != RF_NOWHERE, at < count);
             if (random_below(&random, 4) == 0 && at < count) { /* it goes */
-                rf_cache_clear(cache, place);
+                rf_cache_clear(cache, RF_PRIVATE, place);
                 count--;
                 memmove(&list[at], &list[at + 1], (count - at) * sizeof list[0]);
                 continue;
             }
             if (at < count) {
-                rf_cache_touch(cache, place);
+                rf_cache_touch(cache, RF_PRIVATE, place);
             } else {
-                place = rf_cache_place(cache, key, 0);
+                place = rf_cache_place(cache, RF_PRIVATE, key, 0);
                 assert_int_equal(cache->keys[place], count < ways ? 0 : list[count - 1]);
                 if (ways > 1 && count == ways) {
-                    size_t other = rf_cache_place(cache, key, list[count - 1]); /* the last one is pinned */
+                    size_t other = rf_cache_place(cache, RF_PRIVATE, key, list[count - 1]); /* the last one is pinned */
                     assert_int_equal(cache->keys[other], list[count - 2]);
                 }
-                rf_cache_put(cache, place, key, RF_SHARED);
+                rf_cache_put(cache, RF_PRIVATE, place, key, RF_SHARED);
                 at = count < ways ? count++ : count - 1;
             }
             memmove(&list[1], &list[0], at * sizeof list[0]);

@@ -108,13 +108,25 @@ static void everything(void **state)
     equivalent(ALL_LAYERS);
 }
 
+static void usual_form(void **state)
+{
+    (void)state;
+    struct rf_config config = machine_of(USUAL_FORM, 1);
+    assert_true(rf_is_usual(&config));
+    config.line_bytes = 32;
+    assert_false(rf_is_usual(&config));
+    rf_config_defaults(&config);
+    assert_true(rf_is_usual(&config));
+    equivalent(EAGER | LAZY | ROLL_OVER | ELSEWHERE | USUAL_FORM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_evictions),       cmocka_unit_test(evictions),  cmocka_unit_test(eager_switches),
         cmocka_unit_test(lazy_switches),      cmocka_unit_test(compact),    cmocka_unit_test(roll_over),
         cmocka_unit_test(evictions_and_eager), cmocka_unit_test(evictions_and_lazy),
-        cmocka_unit_test(everything),
+        cmocka_unit_test(everything),         cmocka_unit_test(usual_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
