@@ -1,5 +1,6 @@
 /* redflag: looks the command up and runs it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,8 +62,18 @@ static int run(int argc, char **argv)
 }
 
 /* What a command printed may still be on its way; a command that failed has said so itself. */
+/* A standard descriptor that is closed would be given to the next file that is opened, and what is meant for the one would go into the
+ * other. So it is taken, by one that cannot be used either; a program that we start finds it closed. */
+static void keep_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_descriptors();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk, not the end of the run */
     int status = run(argc, argv);
     if (status == RF_EXIT_USAGE || (fflush(stdout) == 0 && !ferror(stdout)))

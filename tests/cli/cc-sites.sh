@@ -166,6 +166,11 @@ END
     [ -z "$(ls tmp)" ] || fail "$compiler: left behind: $(ls tmp)"
 done
 
+# without any standard descriptor
+echo 'racy.c:15' >list
+"$redflag" cc --sites list -g -O1 -c -o plain.o src/plain.c <&- >&- 2>&-
+! nm plain.o | grep -q __tsan_ || fail "a file without a candidate is instrumented, without standard descriptors"
+
 # a compiler that goes by what it was called with, as ccache is one, is told that the list has changed
 # shellcheck disable=SC2016
 printf '#!/bin/sh\ncat "$CCACHE_EXTRAFILES" >told 2>/dev/null\nexec clang "$@"\n' >caching

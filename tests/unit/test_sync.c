@@ -21,6 +21,7 @@
 #include "tests/harness.h"
 
 #define THREADS 8
+#define ROUNDS 8000
 #define WORDS 3
 #define TAKEN UINT64_MAX
 
@@ -214,7 +215,7 @@ static void test_no_step_is_lost(void **state)
     (void)state;
     for (unsigned i = 0; i < POLICIES; i++) {
         begin(&policies[i]);
-        uint64_t wanted = (uint64_t)THREADS * 20000, sum = hammered(&policies[i], THREADS, 20000);
+        uint64_t wanted = (uint64_t)THREADS * ROUNDS, sum = hammered(&policies[i], THREADS, ROUNDS);
         if (!policies[i].atomic)
             print_message("%s: %d of %d steps lost\n", policies[i].name, (int)(wanted - sum), (int)wanted);
         else
