@@ -50,11 +50,13 @@ void rf_moments_free(uint32_t block)
     blocks.warm++;
 }
 
-/* More than will be used before the next sweep are given back, the last ones first: they are taken from the first one on. */
+/* More than will be used before the next sweep, or than the first sweep waits for, are given back, the last ones first: they are taken from
+ * the first one on. */
 static void cool(void)
 {
     const size_t bytes = RF_MOMENT_BLOCK * sizeof(struct rf_noted);
-    for (uint32_t block = RF_MOMENT_BLOCKS - 1; block && blocks.used + blocks.warm > blocks.limit; block--) {
+    for (uint32_t block = RF_MOMENT_BLOCKS - 1; block && (blocks.warm > SWEEP_AT || blocks.used + blocks.warm > blocks.limit);
+         block--) {
         if (blocks.state[block] != WARM)
             continue;
         blocks.state[block] = UNUSED;
