@@ -261,7 +261,7 @@ static uint32_t put_run(struct run *run, uint32_t below)
 #define RUNS_AT_ONCE 8u
 
 /* Whole runs from the innermost known one upwards get their nodes, and what is left of the last one (guest/depot.h, 4). */
-static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
+static uint32_t put_stack(struct rf_self *self)
 {
     struct run runs[RUNS_AT_ONCE];
     size_t depth = (size_t)(rf_hot.top - self->frames), known = (depth - 1) / RF_RUN * RF_RUN;
@@ -282,6 +282,31 @@ static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
             self->frames[known - 1].node = node;
         }
     }
+    return node;
+}
+
+void rf_depot_thread_end(struct rf_self *self)
+{
+    if (self->nodes)
+        rf_give(self->nodes, RF_KNOWN_NODES * sizeof *self->nodes);
+    self->nodes = NULL;
+}
+
+/* Functions are called again and again from one place of one that is known already. Who is not busy, so that a handler may come in
+ * between, does without. */
+static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
+{
+    struct rf_frame *frame = rf_hot.top - 1;
+    uint32_t below = frame > self->frames ? frame[-1].node : 0;
+    if (!below || !self->busy || (!self->nodes && ++self->nodes_asked < RF_KNOWN_NODES))
+        return put_stack(self);
+    if (!self->nodes)
+        self->nodes = rf_take(RF_KNOWN_NODES * sizeof *self->nodes);
+    struct rf_known_node *known = &self->nodes[rf_hash(frame->pc + ((uint64_t)below << 32)) >> 32 & (RF_KNOWN_NODES - 1)];
+    if (known->pc == frame->pc && known->below == below)
+        return frame->node = known->node;
+    uint32_t node = put_stack(self);
+    *known = (struct rf_known_node){ frame->pc, below, node };
     return node;
 }
 

@@ -35,6 +35,8 @@ static inline bool rf_note_is(uint32_t note, uint64_t key, uint64_t below)
 /* The node of the thread's stack as it is now. */
 uint32_t rf_depot_node(struct rf_self *self);
 
+void rf_depot_thread_end(struct rf_self *self); /* its memory; the caller is busy */
+
 #define RF_NOTED_TXN (RF_A_VPTR | RF_A_EXTERNAL)
 
 static inline uint64_t rf_access_key(uintptr_t pc, unsigned flags, size_t size)

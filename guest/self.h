@@ -15,6 +15,13 @@ struct rf_cached_moment {
 #define RF_MOMENT_CACHE 128u       /* of a thread that begins, */
 #define RF_MOMENT_CACHE_MOST 4096u /* and of one that is in many places */
 
+/* The node of a stack, found by that of the stack below its last frame (guest/depot.c). */
+struct rf_known_node {
+    uintptr_t pc; /* 0: none */
+    uint32_t below, node;
+};
+#define RF_KNOWN_NODES 256u
+
 /* A step that made one word of another, for an access of the present epoch from this place with these locks: it makes the same of every
  * equal word, and a loop over memory meets many. And if the word that it made is met again with other bytes in M, this access adds its own:
  * it has the same moment, and what the other bytes had before is ordered (rf_word_join). What the thread learns meanwhile changes
@@ -68,6 +75,8 @@ struct rf_self {
     struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */
     uint32_t moments_mask;            /* how many, less one */
     uint32_t moments_missed;          /* how often one was not there, since they became so many */
+    struct rf_known_node *nodes;      /* RF_KNOWN_NODES; NULL: it has not asked for that many yet, */
+    uint32_t nodes_asked;             /* ... but so often */
     struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
     uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
     uint64_t *seen;                   /* guest/hot.h, 4; NULL until it has frames */

@@ -11,6 +11,7 @@
 #include "guest/accu.h"
 #include "guest/facts.h"
 #include "guest/atomics.h"
+#include "guest/depot.h"
 #include "guest/heap.h"
 #include "guest/intercept.h"
 #include "guest/locks.h"
@@ -201,6 +202,7 @@ static void record_empty(struct record *record)
         RF_SYSCALL(SYS_munmap, record->frames_at, record->frames_bytes);
     self->frames = self->frames_end = NULL;
     rf_moments_thread_end(self);
+    rf_depot_thread_end(self);
     self->seen = NULL;
     rf_nearby_end(self);
     rf_locks_thread_end(self);
