@@ -2,7 +2,7 @@
 """What chasing and Caper cost and find, on programs with known races: writes doc/benchmarks-production.md and the plots beside it.
 
   PROGRAMS  which ones (default: pigz pbzip2 queue hash tree; also xz)
-  ROUNDS    how often each is run; the least time counts (default 4)
+  ROUNDS    how often each is run; the least time counts (default 3)
   PAIRS     pairs of sites drawn for each program, besides the known races (default 0)
   TRIALS    of Table 2 (default 10)
   THREADS   of Figure 3 (default "1 4 16 64")

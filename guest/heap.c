@@ -234,7 +234,7 @@ static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size
 static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr_t pc)
 {
     size_t size = span->block ? span->block : (span->size + 7) & ~(size_t)7;
-    if (__builtin_expect(rf_caper_on, 0)) {
+    if (__builtin_expect(rf_caper_on, 0) && !rf_hot.self->in_txn) { /* there are no histories that it could race with */
         rf_objects_forget(block, size);
         return 0;
     }

@@ -31,6 +31,8 @@ void rf_heap_release(void *block, uintptr_t pc); /* of what is no allocated bloc
 void *rf_heap_resize(void *block, size_t size, uintptr_t pc); /* NULL: no memory, the block is as before */
 size_t rf_heap_usable(void *block);                           /* what it has, at least as much as was asked for */
 size_t rf_heap_trim(void); /* gives all that is free back to the kernel; how much it was */
+/* From now on blocks lie in huge pages, where the kernel has them: faster, and up to 2 MB more is resident. There is one thread. */
+void rf_heap_huge_pages(void);
 void rf_heap_totals(size_t *in_use, size_t *free);
 void rf_heap_thread_end(struct rf_self *self);
 /* fork: all of its locks are held around it, and free in the child. */

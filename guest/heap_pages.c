@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "guest/access.h"
+#include "guest/heap.h"
 #include "guest/heap_spans.h"
 
 #define RF_DIRTY ((size_t)1 << 20)
@@ -77,13 +78,23 @@ static void leave(uintptr_t at, size_t bytes)
     }
 }
 
+static bool huge; /* set before there are threads */
+
+void rf_heap_huge_pages(void)
+{
+    huge = true;
+    for (unsigned i = 0; i < RF_ARENAS; i++)
+        for (struct rf_segment *segment = rf_arenas[i].segments; segment; segment = segment->next)
+            RF_SYSCALL(SYS_madvise, segment, RF_SEGMENT, MADV_HUGEPAGE);
+}
+
 static struct rf_segment *make_segment(struct rf_arena *arena)
 {
     uintptr_t at = map_aligned(RF_SEGMENT, RF_SEGMENT, PROT_READ | PROT_WRITE);
     if (!at)
         return NULL;
     /* Small blocks fill pages one by one; a huge page for the first of them would all be resident. */
-    RF_SYSCALL(SYS_madvise, at, RF_SEGMENT, MADV_NOHUGEPAGE);
+    RF_SYSCALL(SYS_madvise, at, RF_SEGMENT, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     struct rf_segment *segment = (struct rf_segment *)at;
     segment->free = ~(uint64_t)1;
     segment->number = arena->count;

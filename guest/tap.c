@@ -1,6 +1,7 @@
 #include "guest/tap.h"
 
 #include "guest/accu.h"
+#include "guest/escape.h"
 #include "guest/online.h"
 #include "guest/text.h"
 #include "guest/threads.h"
@@ -90,7 +91,29 @@ static void put_address(struct code *code, uint64_t value)
     code->at += sizeof value;
 }
 
-/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. No template is as short. */
+/* Returns if the state of the address is the one that rf_hot.own says; goes on behind it otherwise. The state is found as rf_escape_place()
+ * does. */
+static void put_own_check(struct code *code)
+{
+    uint32_t own = (uint32_t)((uintptr_t)&rf_hot.own - (uintptr_t)__builtin_thread_pointer());
+    put(code, "\x48\x89\xf8"           /* mov %rdi, %rax */
+              "\x48\xc1\xe8\x16"       /* shr $RF_ESCAPE_LEAF, %rax */
+              "\x25\xff\xff\xff\x00"   /* and $the leaves' numbers, %eax */
+              "\x48\xb9", 14);         /* movabs $the leaves, %rcx */
+    put_address(code, (uintptr_t)rf_escape_leaves);
+    put(code, "\x48\x8b\x0c\xc1"       /* mov (%rcx,%rax,8), %rcx */
+              "\x48\x85\xc9\x74\x1e"   /* test %rcx, %rcx; je behind it */
+              "\x89\xf8\xc1\xe8\x04"   /* mov %edi, %eax; shr $4, %eax */
+              "\x25\xff\xff\x03\x00"   /* and $a leaf's places, %eax */
+              "\x0f\xb7\x04\x41"       /* movzwl (%rcx,%rax,2), %eax */
+              "\x0d\x00\x00\x01\x00"   /* or $RF_ESCAPE_OWN, %eax */
+              "\x64\x39\x04\x25", 32); /* cmp %eax, %fs:own */
+    put(code, (const char *)&own, sizeof own);
+    put(code, "\x75\x01\xc3", 3); /* jne behind it; ret */
+}
+_Static_assert(RF_ESCAPE_LEAF == 22 && RF_ESCAPE_OWN == 0x10000 && RF_ADDRESS_BITS == 46, "put_own_check()");
+
+/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. No template is as short, with the check before it. */
 static void put_jump(struct code *code, uint64_t size, enum rf_op op)
 {
     put(code, "\x48\x8b\x34\x24\x48\xba", 6);
@@ -124,8 +147,11 @@ void rf_tap_hooks(uint8_t *block)
             put(&code, "\xc3", 1);
             continue;
         }
-        if (!rf_text_has(name, "range")) /* these find the tap by themselves */
-            put_jump(&code, size, rf_text_has(name, "write") ? RF_WRITE : RF_READ);
+        if (rf_text_has(name, "range")) /* these find the tap by themselves */
+            continue;
+        if (rf_tap->own_returns && rf_escape_leaves)
+            put_own_check(&code);
+        put_jump(&code, size, rf_text_has(name, "write") ? RF_WRITE : RF_READ);
     }
 }
 

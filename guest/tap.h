@@ -54,6 +54,7 @@ struct rf_tap {
     void (*hook)(uintptr_t addr, uintptr_t pc, uint64_t what);
     void (*forget)(uint64_t key); /* nobody is going to use it again; NULL: the listener does not want to know */
     enum { RF_HOOKS_GO, RF_HOOKS_RETURN } hooks; /* GO: to `hook`. RETURN: at once */
+    bool own_returns; /* of GO: at once, if the memory is the thread's own (guest/escape.h, 6) */
     bool conditions; /* it takes no order from locks, and wants it from condition variables: from each signal to each wait after it */
 };
 
