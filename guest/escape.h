@@ -69,7 +69,7 @@ static inline void rf_escape_keep(struct rf_self *self, uintptr_t addr, size_t s
     self->stored_at = addr;
     self->stored_size = size;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (!size && owner != RF_ESCAPED && self == rf_hot.self)
+    if (!size && rf_escape_leaves && owner != RF_ESCAPED && self == rf_hot.self)
         rf_hot.own = owner | RF_ESCAPE_OWN;
 }
 
