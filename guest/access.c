@@ -82,13 +82,14 @@ __attribute__((noinline)) void rf_step_locked(uint64_t *place, unsigned mask, st
     struct rf_slices slices;
     struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    uint64_t quick;
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE), quick, held = word;
+    rf_word_hold(held);
     bool refuses = __builtin_expect(rf_refuses, 0) && !step->allowed && !step->self->late;
     if (!step->passes && rf_locked_quick(place, step, word, mask, &quick)) {
         uint64_t old = word;
         if (quick == word || __atomic_compare_exchange_n(place, &word, quick, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             rf_record_end_unless(stripe, old, quick);
+            rf_word_let_go(held);
             rf_spin_unlock(&stripe->lock);
             return;
         }
@@ -109,6 +110,7 @@ __attribute__((noinline)) void rf_step_locked(uint64_t *place, unsigned mask, st
         rf_word_end_record(stripe, next);
         end_units(&slices, step);
     }
+    rf_word_let_go(held);
     rf_spin_unlock(&stripe->lock);
 }
 
@@ -122,11 +124,14 @@ static inline uint32_t step_granule(uint64_t *place, uint64_t word, unsigned mas
     }
     step->race = 0;
     bool atomic = step->flags & RF_A_ATOMIC;
-    if (__builtin_expect(rf_accu && mask == 0xff && !atomic, 0))
-        while (!rf_word_has_units(word) && rf_word_accu(step, word, &next))
+    if (__builtin_expect(rf_accu && !atomic, 0))
+        while (!rf_word_has_units(word) && rf_word_accu(step, word, mask, &next))
             if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
                 return step->race;
     step->race = 0;
+    step->made = 0;
+    if (__builtin_expect(rf_accu && !(step->flags & (RF_A_WRITE | RF_A_ATOMIC)), 0) && rf_accu_reads_map(place, word, mask, step))
+        return 0;
     while (!rf_word_has_units(word) &&
            (atomic ? rf_word_atomic_quick(step, word, mask, &next) : rf_word_quick(step, word, mask, &next)))
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -152,7 +157,7 @@ static bool was_told(struct rf_self *self, const struct rf_found *race)
 {
     uint64_t notes = (uint64_t)race->earlier << 32 | race->note;
     uint32_t how = race->mask << 1 | race->writes;
-    if (!rf_accu || rf_benign_any || race->flags & RF_A_ATOMIC)
+    if (!rf_accu || !rf_accu_tells_once() || race->flags & RF_A_ATOMIC)
         return false;
     if (!self->told) {
         rf_busy_begin(self); /* no handler of the program comes in between */
@@ -280,6 +285,10 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
                     races = true;
                     if (rf_refuses && !step->allowed && !self->late)
                         break;
+                }
+                if (__builtin_expect(whole > 1 && step->made && step->old == word, 0)) { /* AccuLock, and perhaps a race */
+                    alike = true;
+                    next = step->made;
                 }
             }
         }
@@ -411,40 +420,56 @@ void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         rf_race_found(self, &race);
 }
 
+/* A moment of the present epoch is among the first of a read map. */
+static inline bool is_in_few(const struct rf_readers *readers)
+{
+    for (unsigned i = 0; i < RF_FEW; i++) /* what lies beyond the count was a moment of an earlier epoch, or 0 */
+        if (i < __atomic_load_n(&readers->count, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&readers->few[i], __ATOMIC_RELAXED) - rf_hot.first < rf_hot.span)
+            return true;
+    return false;
+}
+
 /* As repeats_plainly() for a record, in one look. See guest/units.h, 2. */
 static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
     const uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
-    bool writes = flags & RF_A_WRITE, sets = false;
+    bool writes = flags & RF_A_WRITE, many = false;
     unsigned covered = 0;
     for (unsigned i = 0; i < RF_WORD_M(word) && i < RF_RECORD_MOST; i++) {
         uint64_t slice = __atomic_load_n(&record[i], __ATOMIC_RELAXED);
-        if (slice & RF_WRITES_BIT) /* atomic */
+        if ((slice & RF_WRITES_BIT) || !(RF_WORD_M(slice) & mask)) /* atomic, or not met */
             continue;
-        sets |= !writes && (slice & RF_ODD_BIT);
-        uint64_t moment = writes ? RF_WORD_X(slice) : slice << 8 >> 36; /* with the odd bit above it */
-        if (moment - rf_hot.first < rf_hot.span)
+        bool mine;
+        if (!writes && (slice & RF_ODD_BIT)) {
+            const struct rf_readers *readers = rf_readers_at(RF_WORD_Y(slice));
+            bool is_many = __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED);
+            mine = !is_many && is_in_few(readers);
+            many |= is_many;
+        } else {
+            mine = (writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)) - rf_hot.first < rf_hot.span;
+        }
+        if (mine)
             covered |= RF_WORD_M(slice);
+        else if (!many)
+            return false;
     }
     if (mask & ~covered)
-        return sets && rf_word_repeats(place, word, mask, flags);
+        return many && rf_word_repeats(place, word, mask, flags);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
 }
 
-/* The same for a read map that has few moments. */
+/* The same for a read of bytes that have a read map. */
 static inline bool repeats_in_set(const uint64_t *place, uint64_t word, unsigned mask)
 {
     const struct rf_readers *readers = rf_readers_at(RF_WORD_Y(word));
-    if ((mask & ~RF_WORD_M(word)) || __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED))
+    if ((mask & ~RF_WORD_M(word)) || __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED) || RF_WORD_X(word) - rf_hot.first < rf_hot.span)
+        return rf_word_repeats(place, word, mask, 0);
+    if (!is_in_few(readers))
         return false;
-    for (unsigned i = 0; i < RF_FEW; i++) /* what lies beyond the count was a moment of an earlier epoch, or 0 */
-        if (i < __atomic_load_n(&readers->count, __ATOMIC_RELAXED) &&
-            __atomic_load_n(&readers->few[i], __ATOMIC_RELAXED) - rf_hot.first < rf_hot.span) {
-            __atomic_thread_fence(__ATOMIC_ACQUIRE);
-            return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
-        }
-    return false;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
 }
 
 /* The same for all that has units, or a pair. */
@@ -454,7 +479,7 @@ static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, 
         return !(word & RF_ODD_BIT) && rf_cell_is_pair(RF_WORD_X(word)) && rf_word_repeats(place, word, mask, flags);
     if (word & RF_WRITES_BIT)
         return repeats_in_record(place, word, mask, flags);
-    return (!(flags & RF_A_WRITE) && repeats_in_set(place, word, mask)) || rf_word_repeats(place, word, mask, flags);
+    return flags & RF_A_WRITE ? rf_word_repeats(place, word, mask, flags) : repeats_in_set(place, word, mask);
 }
 
 static __attribute__((noinline)) void keep_place(struct rf_self *self, const uint64_t *place, unsigned mask, uint32_t moment,
@@ -466,22 +491,30 @@ static __attribute__((noinline)) void keep_place(struct rf_self *self, const uin
         rf_nearby_put(self, place, mask, moment, note);
 }
 
+/* The moment's own note tells the place of the access, too, and its locks. */
+static inline bool is_of_moment(const struct rf_step *step, uint32_t moment, uintptr_t pc, unsigned size)
+{
+    uint32_t node = rf_hot.top > step->self->frames ? rf_hot.top[-1].node : 0;
+    return node && rf_moment_locks(moment) == step->self->locks &&
+           rf_note_is(rf_moment_note(moment), rf_access_key(pc, step->flags, size), node);
+}
+
 /* Another part of a granule that the thread has accessed in this epoch, or the same in another way. */
-static inline __attribute__((always_inline)) bool joins(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
+static inline __attribute__((always_inline)) bool joins(struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
 {
     uint64_t moment = word >> 28 & RF_MOMENT_MASK, next;
-    if (moment - rf_hot.first >= rf_hot.span || rf_word_has_units(word) || !rf_word_join(step, word, mask, &next))
+    if (moment - rf_hot.first >= rf_hot.span || rf_word_has_units(word))
+        return false;
+    if (__builtin_expect(rf_accu, 0) && is_of_moment(step, (uint32_t)moment, pc, size))
+        step->now = (uint32_t)moment;
+    if (!rf_word_join(step, word, mask, &next))
         return false;
     if (next == word)
         return true;
     if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return false;
-    /* The moment's own note may tell the place, too. */
-    struct rf_self *self = step->self;
-    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
-    if (!node || rf_moment_locks((uint32_t)moment) != self->locks ||
-        !rf_note_is(rf_moment_note((uint32_t)moment), rf_access_key(pc, step->flags, size), node))
-        keep_place(self, place, mask, (uint32_t)moment, pc, size, step->flags);
+    if (!is_of_moment(step, (uint32_t)moment, pc, size))
+        keep_place(step->self, place, mask, (uint32_t)moment, pc, size, step->flags);
     return true;
 }
 
@@ -506,6 +539,24 @@ void rf_seen_stop(void)
     rf_seen_off = true;
 }
 
+static inline uint32_t how_of(uintptr_t addr, unsigned size, unsigned flags)
+{
+    return (unsigned)(addr % RF_GRANULE) << 16 | flags << 8 | size;
+}
+
+static inline struct rf_last_step *last_step_of(struct rf_self *self, uintptr_t pc)
+{
+    return &self->last_steps[((uint32_t)pc * UINT32_C(0x9e3779b9)) >> 29];
+}
+
+/* The frame is known. */
+static inline void keep_step(struct rf_self *self, uint64_t old, uint64_t next, uintptr_t pc, uintptr_t addr, unsigned size,
+                             unsigned flags, uint32_t race)
+{
+    *last_step_of(self, pc) = (struct rf_last_step){ old, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks,
+                                                     how_of(addr, size, flags), (uint32_t)rf_hot.first, race };
+}
+
 /* The bytes of an access that lie in one granule, whatever its history is. The thread is busy. */
 static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
 {
@@ -522,12 +573,16 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
             rf_seen_put(addr, mask, step->flags);
         return;
     }
+    if (__builtin_expect(rf_accu, 0)) /* the locks of the last write are asked for soon, and are far away */
+        __builtin_prefetch((const struct rf_noted *)RF_NOTES + RF_WORD_X(word));
     if (!repeats(place, word, mask, step->flags) && !joins(step, place, word, mask, pc, size)) {
         step->now = rf_moment_at_hand(step->self, rf_access_key(pc, step->flags, size));
         if (!step->now && !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
             return;
         step_granule(place, word, mask, step);
         touch(place);
+        if (step->made && addr % RF_GRANULE + size <= RF_GRANULE && rf_accu_tells_once() && rf_hot.top > step->self->frames && rf_hot.top[-1].node)
+            keep_step(step->self, step->old, step->made, pc, addr, size, step->flags, step->race); /* a race is going to be told */
     }
     if (!step->race && !repeats_plainly(*place, mask, step->flags)) /* hooks would not see it */
         rf_seen_put(addr, mask, step->flags);
@@ -589,16 +644,6 @@ static __attribute__((noinline)) void slow_detour(struct rf_self *self, uintptr_
         tell_race(self, addr, size, flags, pc, &race);
 }
 
-static inline uint32_t how_of(uintptr_t addr, unsigned size, unsigned flags)
-{
-    return (unsigned)(addr % RF_GRANULE) << 16 | flags << 8 | size;
-}
-
-static inline struct rf_last_step *last_step_of(struct rf_self *self, uintptr_t pc)
-{
-    return &self->last_steps[((uint32_t)pc * UINT32_C(0x9e3779b9)) >> 29];
-}
-
 /* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
 static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                           unsigned flags)
@@ -627,9 +672,8 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
     touch(place);
     if (RF_WORD_Y(next) != step.now)
         rf_seen_put(addr, mask, flags);
-    else if (__builtin_expect(!rf_accu, 1))
-        *last_step_of(self, pc) = (struct rf_last_step){ word, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks,
-                                                         how_of(addr, size, flags), (uint32_t)rf_hot.first };
+    else
+        keep_step(self, word, next, pc, addr, size, flags, 0);
     return true;
 }
 
@@ -668,10 +712,12 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     if (!same && !((word ^ next) << 8) && !((last->how ^ how) << 16)) { /* but for M, and for the offset */
         uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE;
         next = word | mask << 56;
-        same = mask <= 0xff && RF_WORD_M(next) != 0xff; /* else X changes */
+        same = mask <= 0xff && RF_WORD_M(next) != 0xff && /* else X changes */
+               (__builtin_expect(!rf_accu, 1) || !(rf_cell_is_pair(RF_WORD_X(next)) || (last->race && flags & RF_A_WRITE)));
     }
     bool done = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && last->first == rf_hot.first &&
                 last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks &&
+                (__builtin_expect(!last->race, 1) || !rf_step_ordered(&(struct rf_step){ .self = self }, last->race)) &&
                 __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     if (done)
         fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
@@ -733,6 +779,7 @@ void rf_word_clear(uint64_t *place)
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
     word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    rf_word_hold(word);
     if (rf_word_has_units(word)) {
         struct rf_slices slices;
         struct rf_step step = { .stripe = stripe };
@@ -741,6 +788,7 @@ void rf_word_clear(uint64_t *place)
         end_units(&slices, &step);
     }
     __atomic_store_n(place, 0, __ATOMIC_RELEASE);
+    rf_word_let_go(word);
     rf_spin_unlock(&stripe->lock);
 }
 
@@ -754,7 +802,9 @@ static void clear_bytes(uint64_t *place, unsigned mask)
     struct rf_stripe *stripe = rf_stripe_of(place);
     struct rf_step step = { .stripe = stripe, .self = rf_hot.self };
     rf_spin_lock(&stripe->lock);
-    for (uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);;) {
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE), held = word;
+    rf_word_hold(held);
+    for (;;) {
         uint64_t next = rf_word_without(&step, word, mask), old = word;
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             rf_record_end_unless(stripe, old, next);
@@ -762,6 +812,7 @@ static void clear_bytes(uint64_t *place, unsigned mask)
         }
         rf_word_end_record(stripe, next); /* only a word without units can have changed under us */
     }
+    rf_word_let_go(held);
     rf_spin_unlock(&stripe->lock);
 }
 

@@ -17,6 +17,8 @@
 #define RF_GUEST_ACCU_H
 
 #include "core/lockset.h"
+#include "guest/annotations.h"
+#include "guest/options.h"
 #include "guest/self.h"
 
 #ifndef AL_SEVERAL
@@ -43,6 +45,12 @@ rf_lockset rf_accu_locks(struct rf_self *self, uint32_t moment, bool writes);
 rf_lockset rf_locks_common(struct rf_self *self, rf_lockset a, rf_lockset b);
 rf_lockset rf_locks_protecting(struct rf_self *self, uint32_t set, bool writes, bool transaction);
 extern bool rf_locks_have_modes RF_OURS; /* some lock was held for reading: before that, every set is what it protects */
+
+/* A race that was told is not told again at other addresses, if both of its places are the same. */
+static inline bool rf_accu_tells_once(void)
+{
+    return !rf_benign_any && rf_options.suppress_equal_stacks;
+}
 
 /* The moment of a write whose W is to have that lockset. */
 uint32_t rf_accu_several(struct rf_self *self, uint32_t moment, rf_lockset locks);

@@ -35,7 +35,6 @@
  */
 #include "guest/atomics.h"
 
-#include "guest/accu.h"
 #include "guest/annotations.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
@@ -332,7 +331,7 @@ void rf_atomic_updated(struct rf_atomic *op)
 struct rf_object *rf_atomic_quick_open(struct rf_self *self, uintptr_t addr, size_t size)
 {
     if (self->ignore_sync | self->ignore_reads | self->ignore_writes | self->busy || addr % RF_GRANULE + size > RF_GRANULE ||
-        __builtin_expect(rf_tap || rf_refuses || rf_detour || rf_accu || rf_policy_no_hot, 0))
+        __builtin_expect(rf_tap || rf_refuses || rf_detour || rf_policy_no_hot, 0))
         return NULL;
     struct rf_object *object = rf_object_lock(self, addr, RF_O_ATOMIC, false);
     if (object)

@@ -1,6 +1,5 @@
 #include "guest/cells.h"
 
-#include "guest/accu.h"
 #include "guest/policy.h"
 #include "guest/spin.h"
 
@@ -49,7 +48,7 @@ uint32_t rf_cell_named(uint32_t w, uint32_t r)
 {
     if (w == r)
         return w;
-    if (__builtin_expect(rf_policy != RF_POLICY_CAS || rf_accu, 0))
+    if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0))
         return 0;
     struct group *group = &groups[rf_hot.self->number % GROUPS];
     unsigned at = (unsigned)((((uint64_t)w << 27 | r) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RECENT_BITS));

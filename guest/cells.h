@@ -5,7 +5,7 @@
  * 2. A pair never changes and stays until a sweep finds that no word names it; moments that it names stay as well. It is there before a
  *    word names it. So whoever is busy may look into one without a lock.
  * 3. Granules that are walked through together share a pair: a table finds those that were made last. Two pairs may say the same.
- * 4. Only the policy of compare-and-swap has pairs, and AccuLock has none. When names are scarce there are none, too: the caller does
+ * 4. Only the policy of compare-and-swap has pairs. When names are scarce there are none, too: the caller does
  *    without (a record).
  */
 #ifndef RF_GUEST_CELLS_H

@@ -539,26 +539,82 @@ static uint32_t accu_write(struct rf_step *step, uint32_t w)
     return common == rf_step_locks(step, true) ? step->now : rf_accu_several(step->self, step->now, common | AL_SEVERAL);
 }
 
-bool rf_word_accu(struct rf_step *step, uint64_t word, uint64_t *next)
+/* All bytes were last written in w; those in m were read in y since. What the read leaves of y's and w's goes into *x. */
+static bool accu_reads(const struct rf_step *step, unsigned mask, unsigned m, uint32_t y, uint32_t *x)
+{
+    if (!m)
+        return true;
+    if (!rf_step_mine(step, y) || rf_moment_is_now(step->self, y))
+        return false;
+    return !(m & ~mask) || ((m | mask) == 0xff && (*x = rf_cell_named(*x, y)));
+}
+
+bool rf_word_accu(struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     bool read_since = !(word & RF_WRITES_BIT);
-    uint32_t y = RF_WORD_Y(word), w = read_since ? RF_WORD_X(word) : y;
+    unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), w = read_since ? RF_WORD_X(word) : y, x = w;
     step->race = 0;
-    if ((word & RF_ODD_BIT) || RF_WORD_M(word) != 0xff || rf_moment_is_now(step->self, w))
+    step->made = 0;
+    if ((word & RF_ODD_BIT) || (!read_since && m != 0xff) || rf_cell_is_pair(w) || rf_moment_is_now(step->self, w))
         return false;
-    step->race_mask = 0xff;
+    step->old = word;
+    step->race_mask = !read_since || m == 0xff ? 0xff : m & mask ? m : ~m & 0xff;
     if (step->flags & RF_A_WRITE) {
-        *next = RF_WORD(0xff, accu_write(step, w), 0) | RF_WRITES_BIT;
+        if (read_since && m != 0xff)
+            return false;
+        if (mask != 0xff && read_since && !(x = rf_cell_named(w, y)))
+            return false;
+        uint32_t written = accu_write(step, w);
+        *next = RF_WORD(mask, written, mask == 0xff ? 0 : x) | RF_WRITES_BIT;
+        step->made = step->race || written == step->now ? *next : 0; /* else the lockset is the order's doing, and not the race */
         if (read_since && !step->race && rf_step_races_with(step, y, false))
             rf_step_race(step, y, false);
         return true;
     }
-    *next = RF_WORD(0xff, step->now, w);
-    if (read_since && (!rf_step_mine(step, y) || rf_moment_is_now(step->self, y)))
+    if (read_since && !accu_reads(step, mask, m, y, &x))
         return false;
+    step->made = *next = RF_WORD(mask, step->now, mask == 0xff ? w : x);
     if (rf_step_races_with(step, w, true))
         rf_step_race(step, w, true);
     return true;
+}
+
+/* The read does not race with the last write, which the map came after. */
+static bool map_passes(const struct rf_step *step, struct rf_readers *readers, uint32_t w)
+{
+    uint32_t locks = step->flags & RF_A_TXN ? 0 : rf_moment_locks(step->now);
+    if (rf_moment_is_now(step->self, w))
+        return false;
+    if ((locks && locks == readers->passes) || rf_step_ordered(step, w))
+        return true;
+    if (!rf_step_common(step, w, true))
+        return false;
+    if (locks <= UINT16_MAX) /* the write's locks are far away: next time they are not asked for */
+        readers->passes = (uint16_t)locks;
+    return true;
+}
+
+/* The lock of the map is held. There is room for an entry, or one that it replaces. */
+static bool map_has_room(const struct rf_step *step, struct rf_readers *readers)
+{
+    for (uint32_t i = 0; i < readers->count && readers->count == RF_FEW && !readers->is_many; i++)
+        if (rf_step_mine(step, readers->few[i]))
+            return true;
+    return readers->count < RF_FEW;
+}
+
+bool rf_accu_reads_map(const uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step)
+{
+    struct rf_readers *readers = rf_readers_at(RF_WORD_Y(word));
+    if (!rf_word_has_map(word) || RF_WORD_M(word) != mask || !rf_readers_try_lock(readers))
+        return false;
+    bool allowed = __atomic_load_n(place, __ATOMIC_ACQUIRE) == word && !readers->is_many && map_has_room(step, readers) &&
+                   map_passes(step, readers, RF_WORD_X(word));
+    if (allowed)
+        rf_accu_put(step, RF_WORD_Y(word));
+    rf_readers_unlock(readers);
+    return allowed;
 }
 
 static bool is_replaced(uint32_t moment, const struct rf_step *step)

@@ -54,6 +54,24 @@ static inline bool rf_word_has_units(uint64_t word)
     return (word & RF_ODD_BIT) && !((word & RF_WRITES_BIT) && RF_WORD_Y(word));
 }
 
+static inline bool rf_word_has_map(uint64_t word)
+{
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == RF_ODD_BIT;
+}
+
+/* With the stripe's lock: nobody changes the word's map until rf_word_let_go(), even if it is given back (guest/units.h, 4). */
+static inline void rf_word_hold(uint64_t word)
+{
+    if (__builtin_expect(rf_accu, 0) && rf_word_has_map(word))
+        rf_readers_lock(rf_readers_at(RF_WORD_Y(word)));
+}
+
+static inline void rf_word_let_go(uint64_t word)
+{
+    if (__builtin_expect(rf_accu, 0) && rf_word_has_map(word))
+        rf_readers_unlock(rf_readers_at(RF_WORD_Y(word)));
+}
+
 /* How M names these bytes; 0: it cannot. And back. */
 static inline unsigned rf_atomic_code(unsigned mask)
 {
@@ -138,6 +156,7 @@ struct rf_step {
     uint32_t race;     /* the moment that it races with; 0: none */
     bool race_writes;  /* that was a write */
     unsigned race_mask; /* ... and the bytes of this granule that have their history in common with the racing ones */
+    uint64_t old, made; /* AccuLock: what the step made of what, whenever it would make the same of it while the race is one; else made is 0 */
 };
 
 /* e happens before now, or is in the same thread. */
@@ -191,6 +210,12 @@ static inline bool rf_step_replaces(const struct rf_step *step, uint32_t moment,
     if (__builtin_expect(rf_accu, 0) && count < RF_ACCU_MANY)
         return rf_step_mine(step, moment);
     return rf_step_ordered(step, moment);
+}
+
+/* AccuLock: a read now takes the place of the read of a pair. The first one of an epoch has the fewest locks, and stays. */
+static inline bool rf_accu_reads_on(const struct rf_step *step, uint32_t name)
+{
+    return !rf_cell_is_pair(name) || (rf_step_mine(step, rf_cell_r(name)) && !rf_moment_is_now(step->self, rf_cell_r(name)));
 }
 
 static inline bool rf_step_race(struct rf_step *step, uint32_t moment, bool writes)
@@ -290,7 +315,7 @@ static inline uint32_t rf_step_copied_set(struct rf_step *step, uint32_t set)
 #undef FT_COUNT
 
 /* AccuLock's entry of a thread in a set. */
-static inline bool rf_accu_put(struct rf_step *step, uint32_t set)
+static inline bool rf_accu_put(const struct rf_step *step, uint32_t set)
 {
     struct rf_readers *readers = rf_readers_at(set);
     for (uint32_t i = readers->count; i-- > 0;) {
@@ -472,9 +497,11 @@ uint64_t rf_slice_in_record(const struct rf_slice *slice);
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
     __attribute__((always_inline));
 
-/* AccuLock's step on all of a granule in a plain form, races included, which step->race tells: where it predicts one for every block that
- * is handed over by a lock, they are not rare. false: not such a case. */
-bool rf_word_accu(struct rf_step *step, uint64_t word, uint64_t *next);
+/* AccuLock's step on a granule whose bytes were last written together, races included, which step->race tells: where it predicts one for
+ * every block that is handed over by a lock, they are not rare. false: not such a case. */
+bool rf_word_accu(struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
+/* AccuLock's read of all bytes that have the word's read map, with that map's lock alone (guest/units.h, 4). false: it was not done. */
+bool rf_accu_reads_map(const uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step);
 
 /* The same for an atomic access, if all is ordered that it conflicts with (invariant 4). */
 bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
@@ -513,13 +540,31 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
 static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
     __attribute__((always_inline));
 
+/* AccuLock: bytes of X may join Y, a moment of this epoch. What was written in this epoch may have a lockset of several writes, which
+ * stays. Bytes that are read from the place that Y is (step->now) meet the write that those met which Y has: what there was to tell was
+ * told then. */
+static inline bool rf_accu_joins(const struct rf_step *step, uint32_t y, uint32_t x)
+{
+    if (rf_moment_locks(y) != step->self->locks)
+        return false;
+    if (step->flags & RF_A_WRITE)
+        return rf_step_ordered_cell(step, x) && !rf_moment_is_now(step->self, rf_cell_w(x));
+    if (!rf_accu_reads_on(step, x))
+        return false;
+    return rf_step_ordered_cell(step, x) || (y == step->now && rf_accu_tells_once());
+}
+
 static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     bool writes = step->flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
-    if (!(word & RF_ODD_BIT) && (written || !writes) && !rf_accu) { /* they are in M, or join it if it says the same of them */
+    if (!(word & RF_ODD_BIT) && (written || !writes)) { /* they are in M, or join it if it says the same of them */
         unsigned more = mask & ~RF_WORD_M(word);
-        if (more && !rf_step_ordered_cell(step, RF_WORD_X(word)))
+        if (more && __builtin_expect(rf_accu, 0)) {
+            if (!rf_accu_joins(step, RF_WORD_Y(word), RF_WORD_X(word)))
+                return false;
+        } else if (more && !rf_step_ordered_cell(step, RF_WORD_X(word))) {
             return false;
+        }
         if (!more || writes == written) {
             *next = word | (uint64_t)more << 56;
             if (more && RF_WORD_M(*next) == 0xff)
@@ -531,14 +576,15 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
         return false;
     struct rf_masks masks = rf_word_masks(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
-    if ((mask & ~(unsigned)(masks.written | masks.read)) && !rf_step_ordered_cell(step, x))
+    unsigned more = mask & ~(unsigned)(masks.written | masks.read);
+    if (more && !rf_step_ordered_cell(step, x))
         return false;
     if (__builtin_expect(rf_accu, 0)) {
-        if (rf_moment_locks(y) != step->self->locks)
+        if (rf_moment_locks(y) != step->self->locks || (more && !writes && !rf_accu_reads_on(step, x)))
             return false;
         /* A write to bytes that were last written in X: it was unordered with a read that shared a lock, or has a lockset to keep. */
-        if ((step->flags & RF_A_WRITE) && (mask & ~(unsigned)masks.written) &&
-            (!rf_step_ordered(step, x) || rf_moment_is_now(step->self, x)))
+        if (writes && (mask & ~(unsigned)masks.written) &&
+            (!rf_step_ordered_cell(step, x) || rf_moment_is_now(step->self, rf_cell_w(x))))
             return false;
     }
     if (step->flags & RF_A_WRITE)
@@ -560,7 +606,7 @@ static inline bool rf_step_passes(const struct rf_step *step, uint32_t moment, b
     return common && (!writes || !(step->flags & RF_A_WRITE) || common == rf_step_locks(step, true));
 }
 
-/* The same for all that a cell names; AccuLock has no pairs. */
+/* The same for all that a cell names. */
 static inline __attribute__((always_inline)) bool rf_step_passes_cell(const struct rf_step *step, uint32_t name)
 {
     return __builtin_expect(rf_cell_is_pair(name), 0) ? rf_step_ordered_cell(step, name) : rf_step_passes(step, name, true);
@@ -572,6 +618,8 @@ static inline bool rf_word_read_half(const struct rf_step *step, uint64_t word, 
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), read;
     if (!rf_step_passes(step, y, true) || !rf_step_passes_cell(step, x) || rf_moment_is_now(step->self, rf_cell_r(x)))
+        return false;
+    if (__builtin_expect(rf_accu, 0) && (rf_moment_is_now(step->self, y) || !rf_accu_reads_on(step, x)))
         return false;
     if (mask == (~m & 0xff) && (read = rf_cell_named(rf_cell_w(x), step->now))) {
         *next = RF_WORD(m, y, read) | RF_WRITES_BIT;
@@ -592,7 +640,8 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
     if (step->flags & RF_A_WRITE) {
         if (!rf_step_passes(step, y, word & RF_WRITES_BIT) || !rf_step_passes_cell(step, x))
             return false;
-        if (__builtin_expect(rf_accu, 0) && (rf_moment_is_now(step->self, x) || (y != now && rf_moment_is_now(step->self, y))))
+        if (__builtin_expect(rf_accu, 0) &&
+            (rf_moment_is_now(step->self, rf_cell_w(x)) || (y != now && rf_moment_is_now(step->self, y))))
             return false; /* what was written in this epoch may have a lockset of several writes, which stays */
         if (mask == 0xff) {
             *next = RF_WORD(0xff, now, 0) | RF_WRITES_BIT;
@@ -623,6 +672,8 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
         return rf_step_passes(step, y, true);
     }
     if (!rf_step_passes_cell(step, x))
+        return false;
+    if (__builtin_expect(rf_accu, 0) && (mask & ~m) && !rf_accu_reads_on(step, x))
         return false;
     if (y == now && m) {
         *next = RF_WORD(m | mask, now, (m | mask) == 0xff ? rf_cell_w(x) : x);

@@ -25,7 +25,8 @@ struct rf_known_node {
 /* A step that made one word of another, for an access of the present epoch from this place with these locks: it makes the same of every
  * equal word, and a loop over memory meets many. And if the word that it made is met again with other bytes in M, this access adds its own:
  * it has the same moment, and what the other bytes had before is ordered (rf_word_join). What the thread learns meanwhile changes
- * nothing: all was ordered already. Only the thread looks at it, while it is busy; sweeps, which rename moments, and each new epoch
+ * nothing: all was ordered already, or, for AccuLock, had locks in common; if it is a race that AccuLock has told, it is one until the
+ * thread learns that the two are ordered. Only the thread looks at it, while it is busy; sweeps, which rename moments, and each new epoch
  * end it. */
 struct rf_last_step {
     uint64_t old, next;
@@ -34,6 +35,7 @@ struct rf_last_step {
     uint32_t node, locks;
     uint32_t how;   /* size, flags and offset in the granule */
     uint32_t first; /* rf_hot.first of its epoch */
+    uint32_t race;  /* AccuLock: the moment that it races with, which was told; 0: none */
 };
 #define RF_LAST_STEPS 8u /* found by the place */
 

@@ -30,7 +30,6 @@ static uint32_t take_unit(uint32_t *free, uint32_t *next, uint32_t *end, unsigne
         }
         number = (*next)++;
     }
-    memset((char *)at + number * size, 0, size);
     return number;
 }
 
@@ -45,8 +44,23 @@ static void give_unit(uint32_t *free, void *at, size_t size, uint32_t number)
 
 uint32_t rf_readers_new(struct rf_stripe *stripe)
 {
-    return take_unit(&stripe->free_readers, &stripe->next_readers, &stripe->end_readers, 0, (void *)RF_READERS,
-                sizeof(struct rf_readers));
+    uint32_t number = take_unit(&stripe->free_readers, &stripe->next_readers, &stripe->end_readers, 0, (void *)RF_READERS,
+                                sizeof(struct rf_readers));
+    struct rf_readers *readers = rf_readers_at(number);
+    readers->count = readers->is_many = readers->passes = 0; /* the lock may be somebody's (4.) */
+    memset(readers->few, 0, sizeof readers->few);
+    readers->many = NULL;
+    return number;
+}
+
+void rf_readers_lock(struct rf_readers *readers)
+{
+    for (unsigned turns = 0; !rf_readers_try_lock(readers); turns++) {
+        if (turns < 100)
+            __builtin_ia32_pause();
+        else /* with fewer cores than threads the owner may not be running */
+            rf_yield();
+    }
 }
 
 static size_t many_size(uint32_t room)
@@ -138,9 +152,11 @@ void rf_readers_remove(uint32_t number, uint32_t index)
 
 uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count)
 {
-    if (count > RF_RECORD_FEW)
-        return take_unit(&stripe->free_most, &stripe->next_most, &stripe->end_most, 2, (void *)RF_LRECORDS, MOST_SIZE);
-    return take_unit(&stripe->free_few, &stripe->next_few, &stripe->end_few, 1, (void *)RF_RECORDS, FEW_SIZE);
+    bool most = count > RF_RECORD_FEW;
+    uint32_t number = most ? take_unit(&stripe->free_most, &stripe->next_most, &stripe->end_most, 2, (void *)RF_LRECORDS, MOST_SIZE)
+                           : take_unit(&stripe->free_few, &stripe->next_few, &stripe->end_few, 1, (void *)RF_RECORDS, FEW_SIZE);
+    memset(rf_record_at(number, count), 0, most ? MOST_SIZE : FEW_SIZE);
+    return number;
 }
 
 void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count)

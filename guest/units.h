@@ -12,6 +12,10 @@
  * 3. Hooks look at all of `few`, whatever the count is. What lies there is 0, a moment of the set, or one that was in it since the last
  *    sweep: of a thread that looks for its own, of its present epoch, the second or nothing. A sweep, after which moments' names mean
  *    something else, puts the present ones there (rf_readers_unsettle).
+ * 4. A read map that a word names has a lock of its own, for AccuLock, whose threads each replace their entry again and again: who has that
+ *    lock and then finds that the word still names the map may replace or add an entry where there is room, and do no more. Whoever
+ *    has the stripe's lock takes the map's, too, before he looks at the map of a word or puts another word there
+ *    (rf_word_hold). The lock stays what it is while the unit is free, or goes to another granule: who took it too late gives it back.
  */
 #ifndef RF_GUEST_UNITS_H
 #define RF_GUEST_UNITS_H
@@ -24,7 +28,9 @@
 
 struct rf_readers {
     uint32_t count;
-    uint32_t is_many;
+    uint8_t is_many;
+    uint8_t lock;    /* invariant 4 */
+    uint16_t passes; /* AccuLock: reads with this set of locks have one in common with the write before; 0: not known. Under a lock of 4 */
     uint32_t few[RF_FEW];
     uint32_t *many; /* [0]: how many there is room for; the moments follow */
 };
@@ -63,6 +69,17 @@ static inline uint64_t *rf_record_at(uint32_t number, unsigned count)
                                  : (uint64_t *)RF_RECORDS + (uint64_t)number * RF_RECORD_FEW;
 }
 
+static inline bool rf_readers_try_lock(struct rf_readers *readers)
+{
+    return !__atomic_exchange_n(&readers->lock, 1, __ATOMIC_ACQUIRE);
+}
+
+static inline void rf_readers_unlock(struct rf_readers *readers)
+{
+    __atomic_store_n(&readers->lock, 0, __ATOMIC_RELEASE);
+}
+
+void rf_readers_lock(struct rf_readers *readers);
 uint32_t rf_readers_new(struct rf_stripe *stripe);
 void rf_readers_end(struct rf_stripe *stripe, uint32_t number);
 void rf_readers_add(uint32_t number, uint32_t moment);
