@@ -61,6 +61,7 @@ struct listener {
     uint32_t accesses;             /* in sampling periods that are measured in time: from time to time it is looked at */
     uint32_t index, companions[3]; /* + 1; 0: none yet. companions[RF_TAP_SELF] is not used */
     struct rf_online_race races[RF_PENDING];
+    struct rf_told told[RF_TOLD]; /* races that need not be told again */
     struct refused refused;
 };
 
@@ -138,6 +139,19 @@ static inline struct rf_filter *filter_of(struct listener *me)
 
 /* ---- races ---- */
 
+/* Predictions come in crowds: where a block is handed over by a lock, each access to it is one, from the same two places. */
+static bool was_told(struct listener *me, const struct rf_online_race *race)
+{
+    uint64_t notes = (uint64_t)race->first.note << 32 | race->note;
+    uint32_t how = (uint32_t)race->first.known << 2 | (uint32_t)race->first.predictive << 1 | race->first.writes;
+    if (rf_refuses || rf_benign_any || !rf_options.suppress_equal_stacks)
+        return false;
+    struct rf_told *told = &me->told[(notes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+    bool same = told->notes == notes && told->how == how;
+    *told = (struct rf_told){ notes, how };
+    return same;
+}
+
 static void found(struct rf_self *self, struct listener *me, const struct rf_online_access *access,
                   struct rf_online_race *race)
 {
@@ -145,7 +159,7 @@ static void found(struct rf_self *self, struct listener *me, const struct rf_onl
     race->flags = access->flags;
     if (detector->pairs)
         rf_pairs_keep(race, self->number);
-    else if (self->races < RF_PENDING)
+    else if (self->races < RF_PENDING && !was_told(me, race))
         me->races[self->races++] = *race;
 }
 

@@ -29,8 +29,9 @@
 
 #include "core/event.h"
 
-#define RF_FILTER_BITS 15
+#define RF_FILTER_BITS 18 /* two megabytes, of which a thread uses as much as it accesses memory */
 #define RF_FILTER (1u << RF_FILTER_BITS)
+#define RF_FILTER_FORGET 4096u /* granules; when more are to be forgotten all are */
 
 struct rf_filter {
     uint64_t stamp; /* in its place, above the masks; never 0 */
@@ -71,19 +72,21 @@ static inline void rf_filter_next(struct rf_filter *filter)
     if (__builtin_expect(filter->stamp >> 32 != 0, 0)) {
         filter->stamp = 1 << 16;
         for (unsigned i = 0; i < RF_FILTER; i++)
-            filter->places[i] = 0;
+            if (filter->places[i]) /* what was never written needs no memory */
+                filter->places[i] = 0;
     }
 }
 
 /* These bytes are. */
 static inline void rf_filter_forget(struct rf_filter *filter, uintptr_t addr, size_t size)
 {
-    if (size > RF_FILTER / 8 * RF_GRANULE) {
+    if (size > RF_FILTER_FORGET * RF_GRANULE) {
         rf_filter_next(filter);
         return;
     }
     for (uintptr_t at = addr & ~(uintptr_t)(RF_GRANULE - 1); at < addr + size; at += RF_GRANULE)
-        *rf_filter_place(filter, at) = 0;
+        if (*rf_filter_place(filter, at))
+            *rf_filter_place(filter, at) = 0;
 }
 
 #endif

@@ -6,7 +6,8 @@
  *    starts with a copy of what was known of the whole.
  * 3. `split` of a page is NULL as long as no granule of it is split; then it has one word a granule: 0, or a tagged pointer
  *    to its parts.
- * 4. The cache of pages is direct-mapped and never stale: pages are not freed while the shadow lives.
+ * 4. The cache of pages, and of places where there is none, is direct-mapped and never stale: pages are not freed while the shadow
+ *    lives, and a new one is put there.
  *
  * The text is instantiated by a driver for one type of cell: a struct rf_shadow knows only the size.
  */
@@ -33,7 +34,7 @@ struct rf_shadow {
     struct rf_map pages; /* number -> struct rf_page * */
     struct {
         uint64_t number_plus_1;
-        struct rf_page *page;
+        struct rf_page *page; /* NULL: there is none */
         char *whole; /* its cells while no granule of it is split, else NULL */
     } near[RF_NEAR_PAGES];
     uint64_t page_count, split_count;
@@ -56,8 +57,12 @@ static inline void rf_shadow_init(struct rf_shadow *shadow, struct rf_memory *me
 static __attribute__((noinline, unused)) struct rf_page *rf_shadow_far(struct rf_shadow *shadow, uint64_t number, bool make)
 {
     uint64_t *place = make ? rf_map_at(&shadow->pages, number) : rf_map_find(&shadow->pages, number);
-    if (!place)
+    if (!place) { /* the next one who asks is told at once */
+        shadow->near[rf_near(number)].number_plus_1 = number + 1;
+        shadow->near[rf_near(number)].page = NULL;
+        shadow->near[rf_near(number)].whole = NULL;
         return NULL;
+    }
     if (!*place) {
         struct rf_page *page = rf_alloc(shadow->memory, sizeof *page);
         page->number = number;
@@ -75,7 +80,7 @@ static __attribute__((noinline, unused)) struct rf_page *rf_shadow_far(struct rf
 static inline struct rf_page *rf_shadow_page(struct rf_shadow *shadow, uint64_t addr)
 {
     uint64_t number = addr >> RF_PAGE_BITS;
-    if (__builtin_expect(shadow->near[rf_near(number)].number_plus_1 == number + 1, 1))
+    if (__builtin_expect(shadow->near[rf_near(number)].number_plus_1 == number + 1 && shadow->near[rf_near(number)].page, 1))
         return shadow->near[rf_near(number)].page;
     return rf_shadow_far(shadow, number, true);
 }
@@ -177,7 +182,10 @@ static inline void rf_shadow_unsplit(struct rf_shadow *shadow, struct rf_page *p
 /* An existing page, NULL if nothing in it was ever accessed. */
 static inline struct rf_page *rf_shadow_existing(struct rf_shadow *shadow, uint64_t addr)
 {
-    return rf_shadow_far(shadow, addr >> RF_PAGE_BITS, false);
+    uint64_t number = addr >> RF_PAGE_BITS;
+    if (shadow->near[rf_near(number)].number_plus_1 == number + 1)
+        return shadow->near[rf_near(number)].page;
+    return rf_shadow_far(shadow, number, false);
 }
 
 #endif
