@@ -6,6 +6,7 @@
 #             gcc+detector=pacer,rate=0.01: the binary of gcc-redflag with these options)
 #   ROUNDS    how often each is run; the least processor time and the largest resident set count (default 3)
 #   SCALE     amount of work, in percent (default 100)
+#   PERCENT   of the small kernels' work (default 100)
 #   BUILD_ONLY=1   fetch and build, and stop
 #   FIGURES=no     without the table of single figures
 #   LIMIT          seconds for a run; what takes longer is left out (default 300)
@@ -24,6 +25,7 @@ work=$B/bench
 rounds=${ROUNDS:-3}
 scale=${SCALE:-100}
 kernels="kernel-matmul kernel-sort kernel-hash kernel-atomics kernel-queue kernel-tree kernel-copy kernel-bytes"
+[ -z "${PERCENT:-}" ] || kernels=$(echo "$kernels" | sed "s/ \|\$/@$PERCENT /g")
 programs=$(echo "${PROGRAMS:-pigz pbzip2 zstd xz x264 memcached redis kernels}" | sed "s/kernels/$kernels/")
 variants=$(echo "native ${VARIANTS:-gcc-redflag gcc-tsan clang-tsan}" | sed 's/native \(.*\)native/native \1/')
 

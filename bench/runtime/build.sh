@@ -112,9 +112,13 @@ build_redis() {
     cp src/redis-server "$directory/redis"
 }
 
+# kernel kernel-NAME or kernel-NAME@PERCENT: of its work
 kernel() {
+    name=${1#kernel-}
+    percent=100
+    case $name in *@*) percent=${name#*@} ;; esac
     # shellcheck disable=SC2086
-    $CC $flags -I"$here/.." -pthread -o "$directory/$1" "$here/kernels/${1#kernel-}.c" -lm
+    $CC $flags -DKERNEL_PERCENT="$percent" -I"$here/.." -pthread -o "$directory/$1" "$here/kernels/${name%@*}.c" -lm
 }
 
 for program; do
