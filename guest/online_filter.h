@@ -29,7 +29,7 @@
 
 #include "core/event.h"
 
-#define RF_FILTER_BITS 18 /* two megabytes, of which a thread uses as much as it accesses memory */
+#define RF_FILTER_BITS 20 /* for eight megabytes; of its own eight a thread uses as much as it accesses memory */
 #define RF_FILTER (1u << RF_FILTER_BITS)
 #define RF_FILTER_FORGET 4096u /* granules; when more are to be forgotten all are */
 
