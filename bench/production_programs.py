@@ -45,6 +45,8 @@ PLACES = {
     "hash": ("kernels/hash.c", [("static void *part", "if (!item) {", COUNT), ("static void *part", "for (int i", SEEN)]),
     "tree": ("kernels/tree.c", [("static void *part", "for (int round", COUNT), ("static void *part", "drop(root)", SEEN)]),
 }
+# Small functions that loops of the candidates' functions call: named too, they are inlined there (doc/chase.md).
+HELPERS = {kernel: ["@random_next"] for kernel in KERNELS}
 ALONE = ["queue"] # only one thread counts: no race of the counting line with itself
 
 
