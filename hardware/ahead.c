@@ -14,23 +14,26 @@ static uint64_t first_step(struct rf_simulation *s, const struct rf_event *event
         return 0;
     *core = (uint8_t)s->threads[event->thread].core;
     *recent = mark;
-    rf_machine_prefetch(&s->baseline, *core, rf_key_data(number / 2));
-    rf_machine_prefetch(&radish->machine, *core, rf_key_data(number / 2));
+    rf_machine_prefetch(&s->baseline, rf_key_data(number / 2));
+    rf_machine_prefetch(&radish->machine, rf_key_data(number / 2));
     if (number < radish->software.record_cap)
         rf_host_prefetch(rf_record_at(&radish->software, number));
     return number + 1;
 }
 
-/* Then what the record leads to: the first line and the first history. If no line is the core's, one will be made: where it will
- * stand in the caches, which is as far from the data's place as the number says. */
+/* Then what the record leads to: the first line and the first history; and the first line for the other half of the data, of which
+ * coherence wants to know. If there is no line one will be made: where it will stand in the caches. */
 static void second_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
     const struct rf_metadata *line = rf_lines_of(radish, number);
+    const struct rf_metadata *other = rf_lines_of(radish, number ^ 1);
     const struct rf_record *record = rf_software_record(radish, number);
+    if (other)
+        rf_line_prefetch(other);
     if (line)
         rf_line_prefetch(line);
     else
-        rf_machine_prefetch(&radish->machine, core, rf_key_data(number + RF_CORE_SETS * core));
+        rf_machine_prefetch(&radish->machine, rf_key_data(number + RF_CORE_SETS * core));
     if (record && record->histories)
         rf_host_prefetch(record->histories);
 }
@@ -38,12 +41,14 @@ static void second_step(const struct rf_radish *radish, uint32_t core, uint64_t 
 /* Then the second line, or what the check handler will look at, and whom a new line will drive out. */
 static void third_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
-    const struct rf_metadata *line = rf_lines_of(radish, number);
+    const struct rf_metadata *line = rf_lines_of(radish, number), *other = rf_lines_of(radish, number ^ 1);
     if (line && line->next)
         rf_line_prefetch(line->next);
+    if (other && other->next)
+        rf_line_prefetch(other->next);
     if (line)
         return;
-    rf_software_prefetch(radish, core, number, RF_ALL_SLOTS);
+    rf_software_prefetch(radish, number, RF_ALL_SLOTS);
     const struct rf_cache *llc = &radish->machine.llc;
     uint64_t last = llc->keys[rf_cache_place(llc, RF_COMMON, rf_key_data(number + RF_CORE_SETS * core), 0)];
     if (last & RF_KEY_METADATA)

@@ -79,15 +79,13 @@ static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t co
     return (uint32_t)machine->config->l1_cycles;
 }
 
-/* Brings what an access to the data line will look at into the host's caches. Nothing is simulated. */
-static inline void rf_machine_prefetch(const struct rf_machine *machine, uint32_t core, uint64_t key)
+/* Brings what an access to the data line will look at in the last level into the host's caches. Nothing is simulated. What there is of
+ * private caches is small, and there already. */
+static inline void rf_machine_prefetch(const struct rf_machine *machine, uint64_t key)
 {
-    const struct rf_cache *l2 = &machine->l2[core], *llc = &machine->llc;
-    uint64_t at = key & l2->mask, below = key & llc->mask;
-    size_t place = (size_t)below << rf_cache_shift(llc, RF_COMMON);
-    rf_host_prefetch(rf_cache_order(l2, RF_PRIVATE, at));
-    rf_host_prefetch(rf_cache_order(llc, RF_COMMON, below));
-    rf_host_prefetch(&l2->keys[at << rf_cache_shift(l2, RF_PRIVATE)]);
+    const struct rf_cache *llc = &machine->llc;
+    size_t place = (size_t)(key & llc->mask) << rf_cache_shift(llc, RF_COMMON);
+    rf_host_prefetch(rf_cache_order(llc, RF_COMMON, key & llc->mask));
     for (uint32_t way = 0; way < rf_cache_ways(llc, RF_COMMON); way += 8)
         rf_host_prefetch(&llc->keys[place + way]);
 }

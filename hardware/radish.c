@@ -188,8 +188,8 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
         }
         return line;
     }
-    rf_software_prefetch(radish, core, number, RF_ALL_SLOTS); /* what is in no cache will be asked of software */
-    *cycles += (uint32_t)radish->config->llc_cycles;          /* to find that out */
+    rf_software_prefetch(radish, number, RF_ALL_SLOTS); /* what is in no cache will be asked of software */
+    *cycles += (uint32_t)radish->config->llc_cycles;    /* to find that out */
     line = rf_line_new(radish, core, number);
     line->compact = compact;
     rf_machine_insert(&radish->machine, line);

@@ -83,19 +83,19 @@ static uint64_t record_line(const struct rf_radish *radish, const struct rf_reco
     return RECORD_LINES + (record->place * 8 + slot % 8) * radish->config->record_lines;
 }
 
-void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot)
+void rf_software_prefetch(const struct rf_radish *radish, uint64_t number, uint32_t slot)
 {
     const struct rf_record *record = rf_software_record(radish, number);
     const struct rf_machine *machine = &radish->machine;
-    rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + directory_line(radish, number)));
+    rf_machine_prefetch(machine, rf_key_data(RF_SOFTWARE_LINES + directory_line(radish, number)));
     if (!record)
         return;
     rf_host_prefetch(record->histories);
     if (slot != RF_ALL_SLOTS)
-        rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, slot)));
+        rf_machine_prefetch(machine, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, slot)));
     for (const struct rf_history *history = slot == RF_ALL_SLOTS ? record->histories : NULL; history;
          history = history->next)
-        rf_machine_prefetch(machine, core, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, history->slot)));
+        rf_machine_prefetch(machine, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, history->slot)));
 }
 
 void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write)
@@ -191,7 +191,7 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, con
         software->first = evicted;
     software->last = evicted;
     software->waiting++;
-    rf_software_prefetch(radish, line->core, line->number, line->slot); /* soon the handler will look there */
+    rf_software_prefetch(radish, line->number, line->slot); /* soon the handler will look there */
 }
 
 /* Times of one byte of an evicted line, or of all bytes of a granule that is alike; and its status. */

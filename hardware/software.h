@@ -91,7 +91,7 @@ RF_ROOM void rf_software_check(struct rf_radish *radish, uint32_t core, struct r
 /* A slot's history in a record; NULL if there is none. */
 RF_ROOM struct rf_history *rf_software_find(const struct rf_record *record, uint32_t slot);
 /* Brings what rf_software_touch() will look at into the host's caches. */
-RF_ROOM void rf_software_prefetch(const struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot);
+RF_ROOM void rf_software_prefetch(const struct rf_radish *radish, uint64_t number, uint32_t slot);
 /* The core spends this time in the software layer. */
 RF_ROOM void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles);
 /* The record of a number; NULL if there is none. It stays where it is until another one is made. */
