@@ -8,6 +8,7 @@
  */
 #include "guest/online.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -100,7 +101,8 @@ static uint32_t index_of(uint32_t number)
 
 static struct listener *listener_new(struct rf_self *self)
 {
-    struct listener *me = rf_take(sizeof *me);
+    struct listener *me = rf_take(sizeof *me); /* whole pages, which huge ones must not take the place of: most threads use a few */
+    RF_SYSCALL(SYS_madvise, me, sizeof *me, MADV_NOHUGEPAGE);
     me->filter.stamp = 1 << 16;
     me->engine = (struct rf_engine){ .memory = &self->memory, .options = &settings };
     me->repeats = detector->pairs ? rf_take(sizeof *me->repeats) : NULL;
