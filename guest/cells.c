@@ -40,7 +40,7 @@ static uint32_t new_pair(struct group *group, uint32_t w, uint32_t r)
         take_pairs(group);
     if (group->next == group->end)
         return 0;
-    *rf_pair_at(group->next) = (struct rf_pair){ w, r };
+    *rf_pair_at(group->next) = (struct rf_pair){ w, r | RF_PAIR_MARK };
     return group->next++;
 }
 

@@ -14,8 +14,11 @@
 #include "guest/moments.h"
 
 struct rf_pair {
-    uint32_t w, r;
+    uint32_t w;
+    uint32_t marked_r; /* what lies there for a moment, locks, is never that large: hooks tell a pair by it */
 };
+
+#define RF_PAIR_MARK (UINT32_C(1) << RF_PAIR_MARK_BIT)
 
 _Static_assert(sizeof(struct rf_pair) == sizeof(struct rf_noted), "one takes the place of the other");
 
@@ -36,7 +39,7 @@ static inline uint32_t rf_cell_w(uint32_t name)
 
 static inline uint32_t rf_cell_r(uint32_t name)
 {
-    return __builtin_expect(rf_cell_is_pair(name), 0) ? rf_pair_at(name)->r : name;
+    return __builtin_expect(rf_cell_is_pair(name), 0) ? rf_pair_at(name)->marked_r & ~RF_PAIR_MARK : name;
 }
 
 /* The name of bytes that were last written in w and last read in r. The calling thread is busy. 0: there is none to be had. */

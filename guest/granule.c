@@ -79,6 +79,10 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
         add(slices, m, y, y);
     else
         add(slices, m, rf_cell_w(x), y | (word & RF_ODD_BIT ? RF_IS_SET : 0));
+    if (rf_word_has_two(word)) {
+        add(slices, m, rf_cell_w(x), rf_cell_r(x));
+        slices->twofold = true;
+    }
     add(slices, ~m & 0xff, rf_cell_w(x), rf_cell_r(x));
 }
 
@@ -296,12 +300,12 @@ void rf_slices_gather(struct rf_slices *slices, struct rf_step *step)
     for (unsigned i = 0; slices->twofold && i < slices->count; i++)
         for (unsigned j = i + 1; j < slices->count; j++) {
             struct rf_slice *a = &slices->list[i], *b = &slices->list[j];
-            if (!a->atomic || !b->atomic || a->mask != b->mask)
+            if (a->atomic != b->atomic || a->mask != b->mask)
                 continue;
             uint32_t set = rf_readers_new(step->stripe);
             rf_readers_add(set, rf_slice_r(a));
             rf_readers_add(set, rf_slice_r(b));
-            a->cell.word = RF_IS_SET | set;
+            a->cell.word = (uint64_t)rf_slice_w(a) << 32 | RF_IS_SET | set;
             remove_slice(slices, j);
             break;
         }
@@ -405,9 +409,7 @@ uint64_t rf_word_without(struct rf_step *step, uint64_t word, unsigned mask)
     for (unsigned i = 0, count = slices.count; i < count; i++) {
         struct rf_slice *slice = &slices.list[i];
         if (!(slice->mask & ~mask)) {
-            if (rf_word_has_units(word) || rf_word_is_atomic(word))
-                ftm_clear(step, &slice->cell);
-            slice->cell.word = 0;
+            ftm_clear(step, &slice->cell);
             slice->mask = slice->atomic ? 0 : slice->mask;
         } else if (slice->mask & mask && !slice->atomic) {
             slices.list[slices.count++] = (struct rf_slice){ .mask = slice->mask & (uint8_t)mask };
@@ -711,7 +713,7 @@ bool rf_locked_quick(const uint64_t *place, const struct rf_step *step, uint64_t
 {
     if (step->flags & RF_A_ATOMIC)
         return rf_word_is_record(word) && atomic_quick(word, mask, step, next);
-    if (rf_word_is_atomic(word))
+    if (rf_word_is_atomic(word) || rf_word_has_two(word))
         return false;
     return plain_quick(place, word, mask, step, next);
 }
@@ -781,7 +783,7 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
         else if (is_of_epoch(rf_cell_w(RF_WORD_X(word))))
             covered = 0xff; /* written in this epoch */
         else if (!(flags & RF_A_WRITE))
-            covered = repeated(word, flags) | (is_of_epoch(rf_cell_r(RF_WORD_X(word))) ? ~m : 0);
+            covered = repeated(word, flags) | (is_of_epoch(rf_cell_r(RF_WORD_X(word))) ? rf_word_has_two(word) ? 0xff : ~m : 0);
     } else {
         const uint64_t *record = rf_record_at(RF_WORD_X(word), m);
         for (unsigned i = 0; i < m && i < RF_RECORD_MOST; i++)

@@ -48,6 +48,12 @@ static inline bool rf_word_is_record(uint64_t word)
     return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && !RF_WORD_Y(word);
 }
 
+/* All bytes were read by two threads. */
+static inline bool rf_word_has_two(uint64_t word)
+{
+    return RF_WORD_M(word) == 0xff && !(word & (RF_ODD_BIT | RF_WRITES_BIT)) && rf_cell_is_pair(RF_WORD_X(word));
+}
+
 /* It names a read map or a record: only who has the stripe's lock may replace it. */
 static inline bool rf_word_has_units(uint64_t word)
 {
@@ -461,7 +467,7 @@ static inline uint32_t rf_slice_r(const struct rf_slice *slice)
 
 struct rf_slices {
     unsigned count;
-    bool twofold; /* two are of the same bytes, atomic, and not in a set: rf_slices_gather() */
+    bool twofold; /* two are of the same bytes, both atomic or both not, and not in a set: rf_slices_gather() */
     struct rf_slice list[2 * RF_RECORD_MOST];
 };
 
@@ -487,8 +493,8 @@ void rf_record_end_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next)
 uint64_t rf_word_without(struct rf_step *step, uint64_t word, unsigned mask);
 
 void rf_slices_join(struct rf_slices *slices); /* equal ones become one, empty ones go */
-/* A word with two atomic moments has two slices of the same bytes; before they are changed they become one with a set, taken from
- * step->stripe. */
+/* A word with two atomic moments, or two of reads, has two slices of the same bytes; before they are changed they become one with a set,
+ * taken from step->stripe. */
 void rf_slices_gather(struct rf_slices *slices, struct rf_step *step);
 uint64_t rf_slice_in_record(const struct rf_slice *slice);
 
@@ -572,7 +578,7 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
             return true;
         }
     }
-    if (rf_word_is_atomic(word))
+    if (rf_word_is_atomic(word) || rf_word_has_two(word))
         return false;
     struct rf_masks masks = rf_word_masks(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
@@ -631,12 +637,32 @@ static inline bool rf_word_read_half(const struct rf_step *step, uint64_t word, 
     return true;
 }
 
+/* An access to all bytes of a word that was read in two moments: those that happen before a read leave; a write comes after both. */
+static inline bool rf_word_quick_two(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+{
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), w = rf_cell_w(x);
+    bool after_y = rf_step_ordered(step, y), after_r = rf_step_ordered(step, rf_cell_r(x));
+    if (mask != 0xff || !rf_step_ordered(step, w))
+        return false;
+    if (!(step->flags & RF_A_WRITE) && rf_moment_is_hot(rf_cell_r(x))) /* it repeats that, and changes nothing */
+        return false;
+    if (step->flags & RF_A_WRITE) {
+        *next = RF_WORD(0xff, step->now, 0) | RF_WRITES_BIT;
+        return after_y && after_r;
+    }
+    x = after_y && after_r ? w : after_y ? x : after_r ? rf_cell_named(w, y) : 0;
+    *next = RF_WORD(0xff, step->now, x);
+    return x || (after_y && after_r);
+}
+
 static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now = step->now;
     if ((word & RF_ODD_BIT) && mask != 0xff)
         return false;
+    if (rf_word_has_two(word))
+        return rf_word_quick_two(step, word, mask, next);
     if (step->flags & RF_A_WRITE) {
         if (!rf_step_passes(step, y, word & RF_WRITES_BIT) || !rf_step_passes_cell(step, x))
             return false;
@@ -681,8 +707,12 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
     }
     if (__builtin_expect(rf_accu, 0) && rf_moment_is_now(step->self, y)) /* the first read of the epoch has the fewest locks */
         return false;
-    if (!rf_step_replaces(step, y, 1))
-        return false;
+    if (!rf_step_replaces(step, y, 1)) { /* it stays beside this one */
+        if (mask != 0xff || m != 0xff || rf_accu || !(x = rf_cell_named(x, y))) /* AccuLock keeps more of reads than two moments tell */
+            return false;
+        *next = RF_WORD(0xff, now, x);
+        return true;
+    }
     if ((m & ~mask) && ((m | mask) != 0xff || !(x = rf_cell_named(rf_cell_w(x), y)))) /* the rest was read in Y, or none */
         return false;
     *next = RF_WORD(mask, now, mask == 0xff ? rf_cell_w(x) : x);

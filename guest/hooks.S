@@ -82,14 +82,42 @@
         ret
 .endm
 
+/* The same for one that two threads read: jumps to \to unless the word has that form and the pair's read, which is not in Y, is of this
+ * epoch. What lies where a pair would be is told from one by its mark. The word must still name it afterwards: sweeps give names to
+ * others. */
+.macro CHECK_TWO near to
+        mov     %rdx, %rax
+        shr     $56, %rax
+        cmp     $0xff, %eax
+        jne     \to
+        bt      $27, %rdx
+        jc      \to
+        mov     %edx, %esi
+        and     $0x7ffffff, %esi
+        movabs  $RF_NOTES + 4, %rax
+        mov     (%rax,%rsi,8), %eax
+        btr     $RF_PAIR_MARK_BIT, %eax
+        jnc     \to
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rax
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+.else
+        mov     rf_hot@gottpoff(%rip), %rcx
+        sub     %fs:RF_HOT_FIRST(%rcx), %rax
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+.endif
+        jae     \to
+        cmp     %rdx, (%r8)
+        jne     \to
+        ret
+.endm
+
 /* The word -> %rdx. An access to all of a granule goes to 4 if that has one of the two plain forms: all that it says of this epoch has been
  * looked at. */
-.macro CHECK_ODD size
+.macro CHECK_ODD
         mov     (%r8), %rdx
-.if \size == 8
         bt      $55, %rdx
         jnc     4f
-.endif
 .endm
 
 /* The same for a granule that several threads read: jumps to 3 unless one of the first moments of its read map is of this epoch. Those
@@ -221,8 +249,15 @@ near_\name:
 .if \size < 8
         CHECK_PART \near \size 0
 .endif
-2:      CHECK_ODD \size
-        CHECK_MAP \near
+2:      mov     (%r8), %rdx
+        bt      $55, %rdx
+        jc      6f
+.if \size == 8
+        CHECK_TWO \near 4f /* all that a plain form says of this epoch has been looked at */
+.else
+        CHECK_TWO \near 3f
+.endif
+6:      CHECK_MAP \near
 3:      CHECK_SEEN \near \size 0
 4:      GO_SLOW \near \size \flags
         END     \near \name
@@ -237,7 +272,7 @@ near_\name:
 .if \size < 8
         CHECK_PART \near \size 1
 .else
-        CHECK_ODD \size
+        CHECK_ODD
 .endif
 2:      CHECK_SEEN \near \size 1
 4:      GO_SLOW \near \size \flags

@@ -6,7 +6,8 @@
  *      odd 0, writes 1: the bytes in M were last written in Y; the others in X. Last reads are the same.
  *      odd 0, writes 0: all bytes were last written in X; those in M were last read in Y, the others in X.
  *        In these two, and in the mixed form, X may be a pair (guest/cells.h): then what was last written in X was last written in
- *        the pair's write, and last read in its read unless Y says otherwise.
+ *        the pair's write, and last read in its read unless Y says otherwise. With writes 0 and all bytes in M: they were read both
+ *        in Y and in the pair's read, by two threads, as most of what is shared by threads is.
  *      odd 1, writes 0: as above, but Y is the number of a read map.
  *      odd 1, writes 1, Y not 0: mixed. M is four digits of base three, the lowest for the first two bytes: 0: last written in X;
  *        1: the same, and last read in Y; 2: last written in Y.
@@ -34,6 +35,8 @@
 #define RF_ADDRESS_BITS 46 /* of RF_ADDRESS_MASK */
 #define RF_GATE_ROOM_BITS 7 /* of the code that pacer puts before a hook */
 
+#define RF_NOTES 0x503000000000 /* moment -> note, locks held; pair -> write, read, with a mark that no set of locks has */
+#define RF_PAIR_MARK_BIT 30
 #define RF_READERS 0x505000000000 /* read maps, 32 bytes each, with their moments from RF_READERS_FEW on; guest/units.h */
 #define RF_READERS_FEW 8
 

@@ -20,7 +20,7 @@
 #define RF_OBJECT_PAGES_SIZE (RF_WORDS_SIZE >> 9)
 #define RF_TOUCHED 0x502000000000 /* a byte for each RF_PATCH of words */
 #define RF_TOUCHED_SIZE (RF_WORDS_SIZE >> RF_PATCH_BITS)
-#define RF_NOTES 0x503000000000 /* moment -> note, locks held */
+/* RF_NOTES (guest/hot.h) is here */
 #define RF_TIMES 0x503040000000 /* moment -> time, where blocks do not tell */
 #define RF_DEPOT 0x504000000000 /* note -> what it stands for */
 #define RF_DEPOT_SIZE 0x100000000

@@ -59,7 +59,7 @@ static uint32_t visit_cell(uint32_t name, visit_fn *visit)
     name = visit(name);
     if (rf_cell_is_pair(name)) {
         struct rf_pair *pair = rf_pair_at(name);
-        *pair = (struct rf_pair){ visit(pair->w), visit(pair->r) };
+        *pair = (struct rf_pair){ visit(pair->w), visit(pair->marked_r & ~RF_PAIR_MARK) | RF_PAIR_MARK };
     }
     return name;
 }

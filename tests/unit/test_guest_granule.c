@@ -479,6 +479,30 @@ static void test_policies(void **state)
     rf_policy_begin();
 }
 
+/* What the slices say of a byte: its last write, and the sum of all that it was last read in. */
+struct byte_history {
+    uint32_t w;
+    uint64_t readers;
+};
+
+static struct byte_history history_of(const struct rf_slices *slices, unsigned byte)
+{
+    struct byte_history history = { 0 };
+    for (unsigned i = 0; i < slices->count; i++) {
+        uint32_t r = rf_slice_r(&slices->list[i]), set = r & ~RF_IS_SET;
+        if (!(slices->list[i].mask >> byte & 1))
+            continue;
+        history.w = rf_slice_w(&slices->list[i]);
+        if (!(r & RF_IS_SET)) {
+            history.readers += UINT64_C(1) << 32 | r;
+            continue;
+        }
+        for (unsigned j = 0; j < rf_readers_at(set)->count; j++)
+            history.readers += UINT64_C(1) << 32 | rf_readers_list(rf_readers_at(set))[j];
+    }
+    return history;
+}
+
 /* What rf_word_quick() says is what the rules say. */
 static void test_quick(void **state)
 {
@@ -497,20 +521,23 @@ static void test_quick(void **state)
     }
     play_as(0);
     uint32_t now = rf_moment_now(rf_hot.self, 0x6000, 0, 8);
-    unsigned quick = 0, pairs_met = 0;
+    unsigned quick = 0, pairs_met = 0, twos = 0;
     for (unsigned i = 0; i < 400000; i++) {
         unsigned m = random_below(&random, 3) ? random_below(&random, 256) : 0xff;
         uint32_t y = random_below(&random, 4) ? moments[random_below(&random, 12)] : now, x = moments[random_below(&random, 12)];
         bool writes = random_below(&random, 2);
         bool mixed = writes && y && random_below(&random, 3) == 0;
         uint32_t pair = rf_cell_named(x, moments[random_below(&random, 12)]);
-        if (pair && (m != 0xff || writes) && random_below(&random, 3) == 0)
+        if (pair && random_below(&random, 3) == 0)
             x = pair;
         pairs_met += rf_cell_is_pair(x);
         uint64_t word = RF_WORD(mixed ? random_below(&random, 81) : m, y, x) | (writes ? RF_WRITES_BIT : 0) |
                         (mixed ? RF_ODD_BIT : 0);
         unsigned mask = ((1u << (1 + random_below(&random, 8))) - 1) << random_below(&random, 8) & 0xff;
+        if (random_below(&random, 4) == 0)
+            mask = 0xff;
         struct rf_step step = { .self = rf_hot.self, .now = now, .flags = random_below(&random, 2) }, slow = step;
+        slow.stripe = rf_stripe_of(&word);
         uint64_t next;
         if (!mask || !m || (y == now && !writes && x == now) || rf_word_repeats(&word, word, mask, step.flags) ||
             !rf_word_quick(&step, word, mask, &next))
@@ -521,18 +548,17 @@ static void test_quick(void **state)
         rf_slices_step(&slices, mask, &slow);
         assert_false(slow.race);
         rf_slices_of(next, &got);
+        twos += got.twofold;
         for (unsigned byte = 0; byte < 8; byte++) {
-            uint64_t a = 0, b = 0;
-            for (unsigned j = 0; j < slices.count; j++)
-                a = slices.list[j].mask >> byte & 1 ? slices.list[j].cell.word : a;
-            for (unsigned j = 0; j < got.count; j++)
-                b = got.list[j].mask >> byte & 1 ? got.list[j].cell.word : b;
-            if (a != b)
-                fail_msg("word %llx mask %x flags %u: byte %u has %llx, not %llx", (unsigned long long)word, mask, step.flags,
-                         byte, (unsigned long long)b, (unsigned long long)a);
+            struct byte_history a = history_of(&slices, byte), b = history_of(&got, byte);
+            if (a.w != b.w || a.readers != b.readers)
+                fail_msg("word %llx mask %x flags %u: byte %u has %x %llx, not %x %llx", (unsigned long long)word, mask, step.flags,
+                         byte, b.w, (unsigned long long)b.readers, a.w, (unsigned long long)a.readers);
         }
+        for (unsigned j = 0; j < slices.count; j++)
+            ftm_clear(&slow, &slices.list[j].cell);
     }
-    assert_true(quick > 10000 && pairs_met > 10000);
+    assert_true(quick > 10000 && pairs_met > 10000 && twos > 100);
 }
 
 /* More histories than there are moments; then most of them go. Accesses are recorded again. */
