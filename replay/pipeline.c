@@ -23,6 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Places in the ring beyond two a worker: while the system lets one of them wait, which may be for some milliseconds, the others go on. */
+#define AHEAD 12u
+
 enum load_state { FILLING, DECODED, READY };
 
 struct load {
@@ -266,10 +269,15 @@ static void free_load(struct load *load, unsigned jobs)
 static enum rf_trace_status run_crew(struct rf_pipeline *pipeline)
 {
     unsigned jobs = pipeline->plan->jobs;
-    struct crew crew = {
-        .pipeline = pipeline, .jobs = jobs, .last = UINT64_MAX, .ring_length = 2 * jobs + 1, .whole = needs_whole(pipeline)
-    };
-    pthread_mutex_init(&crew.lock, NULL);
+    struct crew crew = { .pipeline = pipeline,
+                         .jobs = jobs,
+                         .last = UINT64_MAX,
+                         .ring_length = 2 * jobs + AHEAD,
+                         .whole = needs_whole(pipeline) };
+    pthread_mutexattr_t brief; /* it is held for microseconds: to be woken takes longer than to look again a few times */
+    pthread_mutexattr_init(&brief);
+    pthread_mutexattr_settype(&brief, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&crew.lock, &brief);
     pthread_cond_init(&crew.changed, NULL);
     crew.ring = rf_zeroed(crew.ring_length, sizeof(struct load *));
     crew.workers = rf_zeroed(jobs, sizeof *crew.workers);
