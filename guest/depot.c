@@ -92,13 +92,17 @@ static uint64_t slot_of(uint32_t note, uint64_t hash)
     return (uint64_t)TAG(hash) << 32 | note;
 }
 
-static uint64_t *find(struct index *index, const struct entry *wanted, uint64_t hash)
+/* Its place, and its note: 0, and where it is to come, if it is not there. Who has no lock may not look at the place again: by then
+ * somebody may have put another one there. */
+static uint64_t *find(struct index *index, const struct entry *wanted, uint64_t hash, uint32_t *note)
 {
     for (uint32_t at = TAG(hash);; at++) {
         uint64_t *place = &index->slots[at & index->mask];
         uint64_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* pairs with the store that published the entry */
-        if (!slot || (TAG(slot) == TAG(hash) && same_entry(&ENTRIES[NOTE(slot)], wanted)))
-            return place;
+        if (slot && (TAG(slot) != TAG(hash) || !same_entry(&ENTRIES[NOTE(slot)], wanted)))
+            continue;
+        *note = NOTE(slot);
+        return place;
     }
 }
 
@@ -175,7 +179,7 @@ static uint32_t put_entry(struct table *table, const struct entry *wanted, uint6
     uint32_t note = 0;
     if (!is_beside(wanted,
                    __atomic_load_n(&table->last_entry, __ATOMIC_RELAXED))) /* else it is not there; the lock makes sure */
-        note = NOTE(*find(__atomic_load_n(&table->index, __ATOMIC_ACQUIRE), wanted, hash));
+        find(__atomic_load_n(&table->index, __ATOMIC_ACQUIRE), wanted, hash, &note);
     if (note)
         return note;
     struct rf_self *self = rf_hot.self;
@@ -187,8 +191,7 @@ static uint32_t put_entry(struct table *table, const struct entry *wanted, uint6
     if (is_beside(wanted, table->last_entry) && table->next < table->end) { /* none before it can have had that stack */
         note = add_entry(table, wanted, units);
     } else if (!(note = find_beside(wanted))) {
-        uint64_t *place = find(table->index, wanted, hash);
-        note = NOTE(*place);
+        uint64_t *place = find(table->index, wanted, hash, &note);
         if (!note && (note = add_entry(table, wanted, units))) {
             __atomic_store_n(place, slot_of(note, hash), __ATOMIC_RELEASE);
             table->count++;
