@@ -71,20 +71,20 @@ INLINE struct object *object_lock(struct cell *cell, uintptr_t addr, uint32_t **
 
 static void others_forget(uintptr_t addr);
 
+/* The lock keeps its place, and is held all the time: others wait for it. */
 static void object_end(struct object *object)
 {
     struct object *next = object->next;
+    const size_t behind = offsetof(struct object, lock) + sizeof object->lock;
     if (others_listen())
         others_forget(object->addr);
     view_end(&object->view);
     give(object->others, object->cap * sizeof *object->others);
-    uint32_t lock = object->lock;
     if (next) {
-        *object = *next;
+        memcpy((char *)object + behind, (const char *)next + behind, sizeof *object - behind);
         give(next, sizeof *next);
     } else
-        memset(object, 0, sizeof *object);
-    object->lock = lock;
+        memset((char *)object + behind, 0, sizeof *object - behind);
 }
 
 /* Those with addresses in a range; if the first goes, the second takes its place. Both locks are held. */
