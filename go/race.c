@@ -488,6 +488,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     if (acquire)
         object_acquire(g, a->object);
     a->step.now = g->now;
+    g->used = true; /* of this epoch, which may have begun with what was learned: the stamp names it */
     object_stamp(&a->step, a->object);
     if (release)
         object_release(g, a->object);

@@ -234,6 +234,25 @@ static void atomics_have_a_history(void **state)
         goroutine_end(model[i].g);
 }
 
+/* An operation that begins an epoch, as somebody has learned of the present one, and learns nothing, is handed on with what it releases. */
+static void atomics_are_handed_on(void **state)
+{
+    (void)state;
+    begin();
+    struct goroutine *a = model[0].g, *b = model[1].g;
+    struct step step;
+    struct atomic at;
+    for (int i = 0; i < 2; i++) {
+        atomic_begin(&at, a, 5, 4, GRANULE, 8, true);
+        atomic_end(&at, true, true, true);
+        __tsan_finalizer_goroutine(model[2].g);
+    }
+    __tsan_acquire(b, GRANULE);
+    assert_false(engine_access(b, 0, 8, true, 6, &step));
+    for (unsigned i = 0; i < GOROUTINES; i++)
+        goroutine_end(model[i].g);
+}
+
 /* Times run out: the goroutine goes on under another slot, and what it did before is its past. */
 static void times_run_out(void **state)
 {
@@ -274,6 +293,7 @@ int main(void)
         cmocka_unit_test(same_as_the_model),
         cmocka_unit_test(slots_are_used_again),
         cmocka_unit_test(atomics_have_a_history),
+        cmocka_unit_test(atomics_are_handed_on),
         cmocka_unit_test(times_run_out),
     };
     return cmocka_run_group_tests(tests, start, NULL);
