@@ -207,7 +207,7 @@ static inline void epoch_room(struct goroutine *g)
 static inline void epoch_next(struct goroutine *g)
 {
     g->view.own++;
-    g->used = false;
+    __atomic_store_n(&g->used, false, __ATOMIC_RELEASE); /* after it: goroutine_learn_all() reads the two the other way round */
     __atomic_store_n(&g->now, g->view.own, __ATOMIC_RELAXED);
 }
 
@@ -398,9 +398,10 @@ static void goroutine_learn_all(struct goroutine *g)
     for (uint32_t i = 0; i < slot_count; i++) {
         const struct goroutine *owner = slots[i].goroutine;
         uint32_t time = slots[i].last;
-        if (slots[i].state == SLOT_OWNED && owner)
-            time = epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED)) -
-                   !__atomic_load_n(&owner->used, __ATOMIC_RELAXED);
+        if (slots[i].state == SLOT_OWNED && owner) { /* first whether it is used: if not, the epoch before that of then is known */
+            bool used = __atomic_load_n(&owner->used, __ATOMIC_ACQUIRE);
+            time = epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED)) - !used;
+        }
         if (owner != g && time > times->time[i])
             times->time[i] = time;
     }
