@@ -24,8 +24,9 @@ void rf_origins_module(const struct rf_image *image, const char *id); /* under t
 void rf_origins_known(uintptr_t pc);                                  /* the same; or while there is one thread */
 void rf_origins_escape(uintptr_t pc);                                 /* a block of it. Any thread, any time */
 void rf_origins_escape_note(uint32_t note);                           /* the same, of a block with that note */
-uint32_t rf_origins_note(uintptr_t pc); /* what a block that is allocated there keeps of it; 0: nothing. Any thread, any time */
-void rf_origins_finish(bool lost);                                    /* `lost`: the file is not what it was */
+uint32_t
+rf_origins_note(uintptr_t pc);     /* what a block that is allocated there keeps of it; 0: nothing. Any thread, any time */
+void rf_origins_finish(bool lost); /* `lost`: the file is not what it was */
 
 static inline void rf_origin_escapes(uintptr_t pc)
 {

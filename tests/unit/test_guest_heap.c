@@ -89,6 +89,12 @@ void rf_origins_escape(uintptr_t pc)
     (void)pc;
 }
 
+uint32_t rf_origins_note(uintptr_t pc)
+{
+    (void)pc;
+    return 0;
+}
+
 void rf_origins_escape_note(uint32_t note)
 {
     (void)note;
