@@ -20,6 +20,12 @@ static inline bool is_of_epoch(uint32_t moment)
     return rf_moment_is_hot(moment);
 }
 
+void rf_slices_end(struct rf_slices *slices, struct rf_step *step)
+{
+    for (unsigned i = 0; i < slices->count; i++)
+        ftm_clear(step, &slices->list[i].cell);
+}
+
 static struct rf_slice *add(struct rf_slices *slices, unsigned mask, uint32_t w, uint32_t r)
 {
     struct rf_slice *slice = &slices->list[slices->count];

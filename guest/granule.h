@@ -472,6 +472,7 @@ struct rf_slices {
 };
 
 void rf_slices_of(uint64_t word, struct rf_slices *slices);
+void rf_slices_end(struct rf_slices *slices, struct rf_step *step); /* the units that they name are given back */
 /* The rules on one granule, with the stripe's lock and, for a word without units, compare-and-swap. guest/access.c */
 void rf_step_locked(uint64_t *place, unsigned mask, struct rf_step *step);
 /* The step on all bytes of the mask. */
@@ -482,11 +483,9 @@ bool rf_slices_race(const struct rf_slices *slices, unsigned mask, struct rf_ste
  * has room. */
 uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t old);
 
-/* guest/access.c: back to "never accessed", units given back; a record, but not what its slices name, is given back; the place has a
- * history now. */
-void rf_word_clear(uint64_t *place);
+void rf_word_clear(uint64_t *place); /* guest/ranges.c: back to "never accessed", units given back */
+/* guest/access.c: a record, but not what its slices name, is given back. */
 void rf_word_end_record(struct rf_stripe *stripe, uint64_t word);
-void rf_word_touch(uint64_t *place);
 /* `next` took the place of `old`, perhaps with its record: if not, that is given back. */
 void rf_record_end_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next);
 /* What is left of a word when these bytes were never accessed. With the stripe's lock, which step->stripe is. */

@@ -6,12 +6,12 @@
  *    it stays and of the one or two granules that its bytes come from, in the direction in which none of those was changed before.
  * 3. What a thread remembers of its epoch by address (guest/seen.h) is void afterwards, in every thread.
  */
-#include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/locks.h"
 #include "guest/policy.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
+#include "guest/steps.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
 
@@ -53,7 +53,7 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
         if (word == source)
             return;
         __atomic_store_n(place, source, __ATOMIC_RELEASE);
-        rf_word_touch(place);
+        rf_touch(place);
         return;
     }
     struct rf_slices old, slices = { .count = 0 };
@@ -78,7 +78,7 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
     rf_word_end_record(stripe, word);
     __atomic_store_n(place, next, __ATOMIC_RELEASE);
     rf_spin_unlock(&stripe->lock);
-    rf_word_touch(place);
+    rf_touch(place);
 }
 
 /* The world is stopped. */

@@ -20,7 +20,7 @@
 #define RF_STAMP_ONE 0x100u
 #define RF_STAMPS 0xfff00u
 
-void rf_seen_empty(void); /* guest/access.c */
+void rf_seen_empty(void); /* guest/slow_access.c */
 
 extern bool rf_seen_off RF_OURS; /* written with the world stopped, read by busy threads */
 void rf_seen_stop(void);         /* invariant 4. The world is stopped */

@@ -72,7 +72,7 @@ struct rf_self {
     uint32_t block_slot;              /* whose slot the block is of */
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
-    struct rf_last_step last_steps[RF_LAST_STEPS]; /* guest/access.c */
+    struct rf_last_step last_steps[RF_LAST_STEPS]; /* guest/slow_access.c */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */
     uint32_t moments_mask;            /* how many, less one */

@@ -1,0 +1,359 @@
+/* Where the hot hooks (guest/hooks.S) go on with what they do not decide by themselves: up to 16 bytes, by the shortest of several ways.
+ *
+ * 1. A word like the one that the last step from the same place was on: rf_slow_access().
+ * 2. An access that all it meets happens before, or that joins those of its epoch: at_once().
+ * 3. Everything else: slow_access(), by the rules of guest/access.c.
+ */
+#include "guest/access.h"
+
+#include "guest/escape.h"
+#include "guest/nearby.h"
+#include "guest/records.h"
+#include "guest/refusal.h"
+#include "guest/seen.h"
+#include "guest/steps.h"
+#include "guest/sweep.h"
+#include "guest/tap.h"
+#include "guest/threads.h"
+#include "guest/verdict.h"
+
+/* A moment of the present epoch is among the first of a read map. */
+static inline bool is_in_few(const struct rf_readers *readers)
+{
+    for (unsigned i = 0; i < RF_FEW; i++) /* what lies beyond the count was a moment of an earlier epoch, or 0 */
+        if (i < __atomic_load_n(&readers->count, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&readers->few[i], __ATOMIC_RELAXED) - rf_hot.first < rf_hot.span)
+            return true;
+    return false;
+}
+
+/* As rf_word_repeats_plainly() for a record, in one look. See guest/units.h, 2. */
+static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    const uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
+    bool writes = flags & RF_A_WRITE, many = false;
+    unsigned covered = 0;
+    for (unsigned i = 0; i < RF_WORD_M(word) && i < RF_RECORD_MOST; i++) {
+        uint64_t slice = __atomic_load_n(&record[i], __ATOMIC_RELAXED);
+        if ((slice & RF_WRITES_BIT) || !(RF_WORD_M(slice) & mask)) /* atomic, or not met */
+            continue;
+        bool mine;
+        if (!writes && (slice & RF_ODD_BIT)) {
+            const struct rf_readers *readers = rf_readers_at(RF_WORD_Y(slice));
+            bool is_many = __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED);
+            mine = !is_many && is_in_few(readers);
+            many |= is_many;
+        } else {
+            mine = (writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)) - rf_hot.first < rf_hot.span;
+        }
+        if (mine)
+            covered |= RF_WORD_M(slice);
+        else if (!many)
+            return false;
+    }
+    if (mask & ~covered)
+        return many && rf_word_repeats(place, word, mask, flags);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+}
+
+/* The same for a read of bytes that have a read map. */
+static inline bool repeats_in_set(const uint64_t *place, uint64_t word, unsigned mask)
+{
+    const struct rf_readers *readers = rf_readers_at(RF_WORD_Y(word));
+    if ((mask & ~RF_WORD_M(word)) || __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED) || RF_WORD_X(word) - rf_hot.first < rf_hot.span)
+        return rf_word_repeats(place, word, mask, 0);
+    if (!is_in_few(readers))
+        return false;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+}
+
+/* The same for all that has units, or a pair. */
+static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    if (!rf_word_has_units(word))
+        return !(word & RF_ODD_BIT) && rf_cell_is_pair(RF_WORD_X(word)) && rf_word_repeats(place, word, mask, flags);
+    if (word & RF_WRITES_BIT)
+        return repeats_in_record(place, word, mask, flags);
+    return flags & RF_A_WRITE ? rf_word_repeats(place, word, mask, flags) : repeats_in_set(place, word, mask);
+}
+
+static __attribute__((noinline)) void keep_place(struct rf_self *self, const uint64_t *place, unsigned mask, uint32_t moment,
+                                                 uintptr_t pc, unsigned size, unsigned flags)
+{
+    bool same_locks = self->locks == rf_moment_locks(moment); /* else they are in the note */
+    uint32_t note = same_locks ? rf_moment_place(self, pc, flags, size) : rf_moment_note_here(self, pc, flags, size);
+    if (note != rf_moment_note(moment))
+        rf_nearby_put(self, place, mask, moment, note);
+}
+
+/* The moment's own note tells the place of the access, too, and its locks. */
+static inline bool is_of_moment(const struct rf_step *step, uint32_t moment, uintptr_t pc, unsigned size)
+{
+    uint32_t node = rf_hot.top > step->self->frames ? rf_hot.top[-1].node : 0;
+    return node && rf_moment_locks(moment) == step->self->locks &&
+           rf_note_is(rf_moment_note(moment), rf_access_key(pc, step->flags, size), node);
+}
+
+/* Another part of a granule that the thread has accessed in this epoch, or the same in another way. */
+static inline __attribute__((always_inline)) bool joins(struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uintptr_t pc, unsigned size)
+{
+    uint64_t moment = word >> 28 & RF_MOMENT_MASK, next;
+    if (moment - rf_hot.first >= rf_hot.span || rf_word_has_units(word))
+        return false;
+    if (__builtin_expect(rf_accu, 0) && is_of_moment(step, (uint32_t)moment, pc, size))
+        step->now = (uint32_t)moment;
+    if (!rf_word_join(step, word, mask, &next))
+        return false;
+    if (next == word)
+        return true;
+    if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    if (!is_of_moment(step, (uint32_t)moment, pc, size))
+        keep_place(step->self, place, mask, (uint32_t)moment, pc, size, step->flags);
+    return true;
+}
+
+void rf_seen_empty(void)
+{
+    memset(rf_hot.seen, 0, 2 * RF_SEEN * sizeof *rf_hot.seen);
+}
+
+bool rf_seen_off;
+
+static void empty_seen(struct rf_self *self, void *context)
+{
+    (void)context;
+    if (self->seen)
+        memset(self->seen, 0, 2 * RF_SEEN * sizeof *self->seen);
+}
+
+void rf_seen_stop(void)
+{
+    if (!rf_seen_off)
+        rf_threads_each(empty_seen, NULL);
+    rf_seen_off = true;
+}
+
+static inline uint32_t how_of(uintptr_t addr, unsigned size, unsigned flags)
+{
+    return (unsigned)(addr % RF_GRANULE) << 16 | flags << 8 | size;
+}
+
+static inline struct rf_last_step *last_step_of(struct rf_self *self, uintptr_t pc)
+{
+    return &self->last_steps[((uint32_t)pc * UINT32_C(0x9e3779b9)) >> 29];
+}
+
+/* The frame is known. */
+static inline void keep_step(struct rf_self *self, uint64_t old, uint64_t next, uintptr_t pc, uintptr_t addr, unsigned size,
+                             unsigned flags, uint32_t race)
+{
+    *last_step_of(self, pc) = (struct rf_last_step){ old, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks,
+                                                     how_of(addr, size, flags), (uint32_t)rf_hot.first, race };
+}
+
+/* The bytes of an access that lie in one granule, whatever its history is. The thread is busy. */
+static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
+{
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (rf_word_repeats_plainly(word, mask, step->flags))
+        return;
+    if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0)) {
+        step->now = rf_moment_now(step->self, pc, step->flags, size);
+        if (__builtin_expect(!step->now, 0))
+            return;
+        rf_policy_step(place, mask, step);
+        rf_touch(place);
+        if ((*place & RF_ODD_BIT) && !step->race && !rf_policy_no_hot)
+            rf_seen_put(addr, mask, step->flags);
+        return;
+    }
+    if (__builtin_expect(rf_accu, 0)) /* the locks of the last write are asked for soon, and are far away */
+        __builtin_prefetch((const struct rf_noted *)RF_NOTES + RF_WORD_X(word));
+    if (!repeats(place, word, mask, step->flags) && !joins(step, place, word, mask, pc, size)) {
+        step->now = rf_moment_at_hand(step->self, rf_access_key(pc, step->flags, size));
+        if (!step->now && !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
+            return;
+        rf_step_granule(place, word, mask, step);
+        rf_touch(place);
+        if (step->made && addr % RF_GRANULE + size <= RF_GRANULE && rf_accu_tells_once() && rf_hot.top > step->self->frames && rf_hot.top[-1].node)
+            keep_step(step->self, step->old, step->made, pc, addr, size, step->flags, step->race); /* a race is going to be told */
+    }
+    if (!step->race && !rf_word_repeats_plainly(*place, mask, step->flags)) /* hooks would not see it */
+        rf_seen_put(addr, mask, step->flags);
+}
+
+/* The end of an access that came to slow_granule(). */
+static void slow_end(const struct rf_step *step, uintptr_t addr, unsigned size, uintptr_t pc)
+{
+    struct rf_self *self = step->self;
+    if (__builtin_expect(step->race, 0)) {
+        rf_end_with_race(self, addr, size, step, pc);
+        return;
+    }
+    rf_busy_end(self);
+    if (__builtin_expect(self->wants_sweep, 0))
+        rf_sweep(self);
+}
+
+static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
+{
+    if (__builtin_expect(rf_detour, 0) && rf_escape_leaves) {
+        bool filtered = rf_escape_filters(step->self, addr, size);
+        rf_escape_stores(addr, size, step->flags);
+        if (filtered) {
+            rf_busy_end(step->self);
+            return;
+        }
+    }
+    slow_granule(step, addr, mask & 0xff, pc, size);
+    if (mask > 0xff) {
+        struct rf_step rest = { .self = step->self, .flags = step->flags };
+        slow_granule(&rest, addr + RF_GRANULE, mask >> RF_GRANULE, pc, size);
+        if (!step->race) {
+            step = &rest;
+            addr += size > RF_GRANULE ? RF_GRANULE : 0;
+        }
+        slow_end(step, addr, size > RF_GRANULE ? RF_GRANULE : size, pc); /* of two whole granules only one is known to race */
+        return;
+    }
+    slow_end(step, addr, size, pc);
+}
+
+/* The same where what nearly all accesses do is not enough. */
+static __attribute__((noinline)) void slow_detour(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
+                                                  unsigned flags)
+{
+    struct rf_step step = { .self = self, .flags = flags, .passes = rf_pacer_outside() };
+    struct rf_found race;
+    rf_busy_begin(self);
+    if (!step.passes) {
+        slow_access(&step, addr, mask, pc, size);
+        return;
+    }
+    bool races = mask <= 0xff ? rf_pacer_granule(rf_word(addr), mask, &step) : rf_pacer_step(self, addr, size, flags, pc, &race);
+    if (__builtin_expect(races && mask <= 0xff, 0))
+        race = rf_found_by(&step, addr, size, rf_moment_note_here(self, pc, flags, size));
+    rf_busy_end(self);
+    if (__builtin_expect(races, 0))
+        rf_tell_race(self, addr, size, flags, pc, &race);
+}
+
+/* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
+static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
+                                                          unsigned flags)
+{
+    struct rf_step step = { .self = self, .flags = flags };
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
+        rf_depot_node(self);
+    if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
+        if (!joins(&step, place, word, mask, pc, size))
+            return false;
+        if (mask == 0xff && (*place & RF_ODD_BIT))
+            rf_seen_put(addr, mask, flags);
+        return true;
+    }
+    if (rf_word_has_units(word)) {
+        bool stepped = rf_units_access(self, place, word, mask, pc, size, flags);
+        if (stepped)
+            rf_seen_put(addr, mask, flags);
+        return stepped;
+    }
+    if ((word & RF_ODD_BIT) || !(step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) ||
+        !rf_word_quick(&step, word, mask, &next) ||
+        !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    rf_touch(place);
+    if (RF_WORD_Y(next) != step.now)
+        rf_seen_put(addr, mask, flags);
+    else
+        keep_step(self, word, next, pc, addr, size, flags, 0);
+    return true;
+}
+
+/* A locked instruction waits for its line of the cache and lets nothing else go ahead. */
+static inline void fetch_for_writing(const uint64_t *place)
+{
+    __asm__ volatile("prefetchw %0" : : "m"(*place));
+}
+
+/* The patch was given back in the meantime (clear_words()), or was never touched. */
+static __attribute__((noinline)) void end_touching(struct rf_self *self, uint64_t *place)
+{
+    rf_touch(place);
+    rf_busy_end(self);
+}
+
+static void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
+
+/* Where the hot hooks go on. Here is the step on a word like the one that the last step was on, without a call and without the stack; all
+ * else is in any_access(). */
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    struct rf_self *self = rf_hot.self;
+    const struct rf_last_step *last = self ? last_step_of(self, pc) : NULL;
+    if (__builtin_expect(!self, 0) || last->pc != pc ||
+        (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
+        __builtin_expect(rf_world_fences || rf_tap || rf_detour, 0)) {
+        any_access(addr, pc, size, flags);
+        return;
+    }
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t how = how_of(addr, size, flags);
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED), next = last->next;
+    bool same = word == last->old && last->how == how;
+    if (!same && !((word ^ next) << 8) && !((last->how ^ how) << 16)) { /* but for M, and for the offset */
+        uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE;
+        next = word | mask << 56;
+        same = mask <= 0xff && RF_WORD_M(next) != 0xff && /* else X changes */
+               (__builtin_expect(!rf_accu, 1) || !(rf_cell_is_pair(RF_WORD_X(next)) || (last->race && flags & RF_A_WRITE)));
+    }
+    bool stepped = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && last->first == rf_hot.first &&
+                last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks &&
+                (__builtin_expect(!last->race, 1) || !rf_step_ordered(&(struct rf_step){ .self = self }, last->race)) &&
+                __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if (stepped)
+        fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
+    if (__builtin_expect(stepped && *rf_touched(place) != 1, 0)) {
+        end_touching(self, place);
+        return;
+    }
+    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(!stepped, 0))
+        any_access(addr, pc, size, flags);
+    else if (__builtin_expect(self->pending_signals, 0))
+        rf_signals_deliver();
+}
+
+/* Nearly always an access to what was last accessed in an earlier epoch, which happens before this one, or to more bytes of a granule that
+ * this epoch has accessed: at_once(). The others are in slow_access(). */
+static __attribute__((noinline)) void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    struct rf_self *self = rf_hot.self;
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    size_t most = __builtin_expect(rf_refuses, 0) ? RF_GRANULE : 2 * RF_GRANULE;
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
+                             addr % RF_GRANULE + size > most, 0)) {
+        rf_access(addr, size, flags, pc);
+        rf_escape_stores(addr, size, flags);
+        return;
+    }
+    if (__builtin_expect(rf_tap != NULL, 0) && rf_tap_access(self, addr, size, flags, pc))
+        return;
+    if (__builtin_expect(rf_detour, 0)) {
+        slow_detour(self, addr, mask, pc, size, flags);
+        return;
+    }
+    rf_busy_begin(self);
+    if (__builtin_expect(mask > 0xff || !at_once(self, addr, mask, pc, size, flags), 0)) {
+        struct rf_step step = { .self = self, .flags = flags };
+        slow_access(&step, addr, mask, pc, size);
+        return;
+    }
+    rf_busy_end(self);
+}
