@@ -71,7 +71,7 @@ GO_CFLAGS = -std=gnu11 -I. $(WARN) -O2 -g1
 # The library of `redflag chase`, under the same names in a directory of its own. It shares some of the runtime's sources.
 CHASE := $(B)/lib/libredflag-chase.so.0
 CHASE_OWN := $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard guest/chase/*.c guest/chase/*.S)))
-CHASE_OBJS := $(CHASE_OWN) $(patsubst %,$(B)/obj/guest/%.o,memory modules options pair patch report_show report_spawn report_wire system)
+CHASE_OBJS := $(CHASE_OWN) $(patsubst %,$(B)/obj/guest/%.o,maps memory modules options pair patch report_show report_spawn report_wire system)
 # LLVM is needed by one command only, so it is a program of its own, which is built where LLVM is.
 LLVM_CONFIG := $(firstword $(shell command -v llvm-config-14 llvm-config 2>/dev/null))
 STATIC := $(if $(LLVM_CONFIG),$(B)/lib/redflag/redflag-static)

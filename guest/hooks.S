@@ -402,15 +402,9 @@ near_\name:
 .endm
 
 /* What pacer puts before a hook's copy (guest/pacer.h): outside of periods it returns if nothing is known of the memory. It is put
- * together by guest/near.c, which knows where the copy is: RF_PUT_HOOK is how far from the end of the jump. Of memory of
- * which something may be known the byte of the line is looked at first, since nearly all are 0 and few lines of the cache hold them; and with
- * it, in one go, whether now is a period. */
+ * together by guest/near.c, which knows where the copy is: RF_PUT_HOOK is how far from the end of the jump. The byte of the line is looked
+ * at first, since nearly all are 0 and few lines of the cache hold them; and with it, in one go, whether now is a period. */
 .macro GATE size
-        movabs  $RF_PUT_GATE, %rcx
-        cmpb    $0, (%rcx)
-        jne     1f
-        ret
-1:
 .if \size == 1 /* %rsi bytes, if they lie in one line, or two. Their words are left to the hook */
         cmp     $1 << RF_LINE_BITS, %rsi
         ja      3f
@@ -426,12 +420,13 @@ near_\name:
 .if \size
         or      (%rdx,%r8), %al
 .endif
-        or      1(%rcx), %al
+        movabs  $RF_PUT_GATE, %rcx
+        or      (%rcx), %al
         jne     2f
         ret
 2:
 .if \size != 1
-        cmpb    $0, 1(%rcx)
+        cmpb    $0, (%rcx)
         jne     3f
         movabs  $RF_ADDRESS_MASK, %rax
         movabs  $RF_WORDS, %rcx

@@ -20,6 +20,7 @@
 #include "guest/pacer.h"
 #include "guest/pair.h"
 #include "guest/patch.h"
+#include "guest/quiet.h"
 #include "guest/system.h"
 #include "guest/tap.h"
 #include "guest/text.h"
@@ -140,7 +141,7 @@ static void fill_gate(uint8_t *block, uint32_t hook, const char *name, uint8_t *
         uint64_t word;
         __builtin_memcpy(&word, gate + i, 8);
         if (word == RF_PUT_GATE) {
-            word = (uintptr_t)rf_gate;
+            word = (uintptr_t)&rf_gate[RF_GATE_SAMPLING];
             __builtin_memcpy(gate + i, &word, 8);
         } else if ((uint32_t)word == RF_PUT_HOOK) {
             uint32_t distance = (uint32_t)(block + hook - (gate + i + 4));
@@ -220,10 +221,16 @@ static void change_call(void *unused, const struct rf_hook_call *call)
         return;
     }
     uint32_t gate = gates[call->hook / 16 % (sizeof gates / sizeof *gates)];
-    rf_patch_form(call->at, call->length, call->jump, change.block->at + (gate ? gate : call->hook), form);
+    uintptr_t target = change.block->at + (gate ? gate : call->hook);
+    if (gate && rf_quiet_takes(call, target))
+        rf_patch_nothing(call->length, call->jump, form);
+    else
+        rf_patch_form(call->at, call->length, call->jump, target, form);
     rf_patch_add(call->at, form, call->length);
     change.calls++;
 }
+
+static bool at_start = true; /* what is there now is there for ever: guest/quiet.h, 4 */
 
 bool rf_module_change(const struct rf_image *image, const char *name)
 {
@@ -242,6 +249,8 @@ bool rf_module_change(const struct rf_image *image, const char *name)
             continue;
         low = begin < low ? begin : low;
         high = end > high ? end : high;
+        if (has_gates() && at_start && !rf_gate[RF_GATE_KNOWN] && header->p_memsz == header->p_filesz)
+            rf_quiet_code(begin, end);
     }
     change.block = low < high ? block_near(low, high) : NULL;
     change.calls = change.removed = 0;
@@ -265,6 +274,7 @@ void rf_module_loaded(void)
         rf_tap->modules();
     if (rf_options.patch_calls && __libc_single_threaded)
         rf_modules_look();
+    at_start = false;
 }
 
 void rf_module_begins(void)

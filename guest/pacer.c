@@ -6,6 +6,7 @@
 #include "guest/granule.h"
 #include "guest/options.h"
 #include "guest/policy.h"
+#include "guest/quiet.h"
 #include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/system.h"
@@ -52,8 +53,10 @@ static void turn(uint32_t number, bool work)
     bool samples = sampling.sampler.sampling;
     if (rf_gate[RF_GATE_SAMPLING] == samples && rf_detour != samples)
         return;
-    if (samples) /* before anything is recorded */
+    if (samples && !rf_gate[RF_GATE_KNOWN]) { /* before anything is recorded */
+        rf_quiet_end();
         __atomic_store_n(&rf_gate[RF_GATE_KNOWN], 1, __ATOMIC_RELAXED);
+    }
     __atomic_store_n(&rf_gate[RF_GATE_SAMPLING], samples, __ATOMIC_RELEASE);
     __atomic_store_n(&rf_detour, !samples, __ATOMIC_RELEASE);
 }

@@ -88,7 +88,7 @@ void rf_patch_form(const uint8_t *at, size_t length, bool jump, uintptr_t target
     /* The direct form is a byte shorter: a prefix without meaning goes before a call, so that it returns to where it did. */
     bool direct = length == 5;
     int32_t distance = (int32_t)(target - (uintptr_t)(at + (direct || !jump ? length : length - 1)));
-    to[0] = direct ? *at : jump ? 0xe9 : 0x67;
+    to[0] = jump ? 0xe9 : direct ? 0xe8 : 0x67;
     to[1] = 0xe8;
     to[5] = 0x90;
     __builtin_memcpy(direct || jump ? to + 1 : to + 2, &distance, sizeof distance);

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest/maps.h"
 #include "guest/options.h"
 #include "guest/report_parts.h"
 #include "guest/system.h"
@@ -122,35 +123,11 @@ static size_t length_of(const char *text)
 /* The file that this library is in, by the kernel's own name: not through links. */
 static bool own_path(char *path, size_t size)
 {
-    size_t cap = 1u << 20, length = 0;
-    char *maps = rf_scratch(cap);
-    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    struct rf_mapping *mapping = rf_scratch(sizeof *mapping);
+    if (!rf_mapping_at((uintptr_t)&own_path, mapping) || mapping->path[0] != '/' || length_of(mapping->path) >= size)
         return false;
-    for (long got; length < cap - 1 && (got = RF_SYSCALL(SYS_read, fd, maps + length, cap - 1 - length)) > 0;)
-        length += (size_t)got;
-    RF_SYSCALL(SYS_close, fd);
-    maps[length] = 0;
-    for (char *line = maps; *line;) {
-        uintptr_t bound[2] = { 0, 0 }, here = (uintptr_t)&own_path;
-        char *p = line;
-        for (int i = 0; i < 2; i++, p++)
-            for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
-                bound[i] = bound[i] * 16 + (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
-        char *end = p;
-        while (*end && *end != '\n')
-            end++;
-        if (here >= bound[0] && here < bound[1]) {
-            while (p < end && *p != '/')
-                p++;
-            if (p == end || (size_t)(end - p) >= size)
-                return false;
-            rf_format(path, size, "%.*s", (int)(end - p), p);
-            return true;
-        }
-        line = *end ? end + 1 : end;
-    }
-    return false;
+    rf_format(path, size, "%s", mapping->path);
+    return true;
 }
 
 static void cut_last_part(char *path)

@@ -206,6 +206,10 @@ bool rf_escape_filters(struct rf_self *self, uintptr_t addr, size_t size)
     return false;
 }
 
+void rf_quiet_end(void)
+{
+}
+
 void rf_thread_fresh_slot(struct rf_self *self)
 {
     (void)self;
