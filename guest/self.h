@@ -37,7 +37,8 @@ struct rf_last_step {
     uint32_t first; /* rf_hot.first of its epoch */
     uint32_t race;  /* AccuLock: the moment that it races with, which was told; 0: none */
 };
-#define RF_LAST_STEPS 8u /* found by the place */
+#define RF_LAST_STEPS_BITS 5
+#define RF_LAST_STEPS (1u << RF_LAST_STEPS_BITS) /* found by the place */
 
 #define RF_TRANSITION_KINDS 9
 

@@ -143,7 +143,7 @@ static inline uint32_t how_of(uintptr_t addr, unsigned size, unsigned flags)
 
 static inline struct rf_last_step *last_step_of(struct rf_self *self, uintptr_t pc)
 {
-    return &self->last_steps[((uint32_t)pc * UINT32_C(0x9e3779b9)) >> 29];
+    return &self->last_steps[((uint32_t)pc * UINT32_C(0x9e3779b9)) >> (32 - RF_LAST_STEPS_BITS)];
 }
 
 /* The frame is known. */
@@ -330,6 +330,30 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         rf_signals_deliver();
 }
 
+/* What the hot hooks of 8 bytes know, for a whole granule. */
+static inline bool whole_repeats(uintptr_t addr, unsigned flags)
+{
+    const uint64_t *place = rf_word(addr);
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (rf_word_repeats_plainly(word, 0xff, flags))
+        return true;
+    if ((flags & RF_A_WRITE) || RF_WORD_M(word) != 0xff)
+        return false;
+    bool mine = rf_word_has_map(word) ? is_in_few(rf_readers_at(RF_WORD_Y(word)))
+                                      : rf_word_has_two(word) && rf_cell_r(RF_WORD_X(word)) - rf_hot.first < rf_hot.span;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return mine && __atomic_load_n(place, __ATOMIC_RELAXED) == word; /* maps and names of pairs are given to others */
+}
+
+/* Two whole granules, as vectors are: each by the quick ways of an access to one. */
+static __attribute__((noinline)) void two_granules(uintptr_t addr, uintptr_t pc, unsigned flags)
+{
+    if (!whole_repeats(addr, flags))
+        rf_slow_access(addr, pc, RF_GRANULE, flags);
+    if (!whole_repeats(addr + RF_GRANULE, flags))
+        rf_slow_access(addr + RF_GRANULE, pc, RF_GRANULE, flags);
+}
+
 /* Nearly always an access to what was last accessed in an earlier epoch, which happens before this one, or to more bytes of a granule that
  * this epoch has accessed: at_once(). The others are in slow_access(). */
 static __attribute__((noinline)) void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
@@ -347,6 +371,10 @@ static __attribute__((noinline)) void any_access(uintptr_t addr, uintptr_t pc, u
         return;
     if (__builtin_expect(rf_detour, 0)) {
         slow_detour(self, addr, mask, pc, size, flags);
+        return;
+    }
+    if (mask == 0xffff && most > RF_GRANULE) {
+        two_granules(addr, pc, flags);
         return;
     }
     rf_busy_begin(self);
