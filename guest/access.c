@@ -31,14 +31,18 @@ __attribute__((noinline)) void rf_touch_first(uint64_t *word, uint8_t *touched)
 
 void rf_word_end_record(struct rf_stripe *stripe, uint64_t word)
 {
-    if (rf_word_is_record(word) && RF_WORD_M(word)) /* not RF_CLOSED */
+    if (rf_word_has_lanes(word))
+        rf_lane_end(stripe, RF_WORD_X(word));
+    else if (rf_word_is_record(word) && RF_WORD_M(word)) /* not RF_CLOSED */
         rf_record_end(stripe, RF_WORD_X(word), RF_WORD_M(word));
 }
 
 void rf_record_end_unless(struct rf_stripe *stripe, uint64_t old, uint64_t next)
 {
-    bool same_kind = (RF_WORD_M(old) > RF_RECORD_FEW) == (RF_WORD_M(next) > RF_RECORD_FEW);
-    if (!rf_word_is_record(next) || !same_kind || RF_WORD_X(old) != RF_WORD_X(next))
+    bool same_kind = rf_word_has_lanes(old) ? rf_word_has_lanes(next)
+                                            : rf_word_is_record(next) &&
+                                                  (RF_WORD_M(old) > RF_RECORD_FEW) == (RF_WORD_M(next) > RF_RECORD_FEW);
+    if (!same_kind || RF_WORD_X(old) != RF_WORD_X(next))
         rf_word_end_record(stripe, old);
 }
 

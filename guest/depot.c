@@ -295,22 +295,34 @@ void rf_depot_thread_end(struct rf_self *self)
     self->nodes = NULL;
 }
 
-/* Functions are called again and again from one place of one that is known already. Who is not busy, so that a handler may come in
- * between, does without. */
+#define KNOWN_AT_ONCE 8 /* frames whose nodes are looked for */
+
+/* Functions are called again and again from one place of one that is known already, directly or by others that accessed nothing yet. Who is
+ * not busy, so that a handler may come in between, does without. */
 static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
 {
-    struct rf_frame *frame = rf_hot.top - 1;
-    uint32_t below = frame > self->frames ? frame[-1].node : 0;
-    if (!below || !self->busy || (!self->nodes && ++self->nodes_asked < RF_KNOWN_NODES))
+    struct rf_frame *frame = rf_hot.top - 1, *first = frame;
+    if (!self->busy || (!self->nodes && ++self->nodes_asked < RF_KNOWN_NODES))
         return put_stack(self);
     if (!self->nodes)
         self->nodes = rf_take(RF_KNOWN_NODES * sizeof *self->nodes);
-    struct rf_known_node *known = &self->nodes[rf_hash(frame->pc + ((uint64_t)below << 32)) >> 32 & (RF_KNOWN_NODES - 1)];
-    if (known->pc == frame->pc && known->below == below)
-        return frame->node = known->node;
-    uint32_t node = put_stack(self);
-    *known = (struct rf_known_node){ frame->pc, below, node };
-    return node;
+    while (first > self->frames && !first[-1].node && frame - first < KNOWN_AT_ONCE) /* functions that only call others */
+        first--;
+    uint32_t below = first > self->frames ? first[-1].node : 0;
+    if (first > self->frames && !below)
+        return put_stack(self);
+    for (;; first++) {
+        struct rf_known_node *known = &self->nodes[rf_hash(first->pc + ((uint64_t)below << 32)) >> 32 & (RF_KNOWN_NODES - 1)];
+        if (known->pc != first->pc || known->below != below) {
+            uint32_t node = put_stack(self);
+            if (first == frame)
+                *known = (struct rf_known_node){ frame->pc, below, node };
+            return node;
+        }
+        below = first->node = known->node;
+        if (first == frame)
+            return below;
+    }
 }
 
 uint32_t rf_depot_node(struct rf_self *self)

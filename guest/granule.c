@@ -1,6 +1,8 @@
 #include "guest/granule.h"
 
+#include "guest/lanes.h"
 #include "guest/nearby.h"
+#include "guest/policy.h"
 
 #define DIGIT(code, place) ((code) / (place) % 3)
 #define PAIRS(code, digit)                                                                                                   \
@@ -73,6 +75,13 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
         if (two)
             add(slices, rf_atomic_mask(word), 0, x)->atomic = true;
         slices->twofold = two;
+        return;
+    }
+    if (rf_word_has_lanes(word)) {
+        uint64_t list[RF_GRANULE];
+        unsigned count = rf_lanes_spread(word, list);
+        for (unsigned i = 0; i < count; i++)
+            add_record_word(slices, list[i]);
         return;
     }
     if (rf_word_is_record(word)) {
@@ -386,10 +395,28 @@ static bool as_word(const struct rf_slices *slices, uint32_t now, uint64_t *word
     return false;
 }
 
+/* Slices as those of a record, which lie there. They go into lanes if they can. */
+static uint64_t put_units(struct rf_stripe *stripe, uint64_t old, const uint64_t *list, unsigned count)
+{
+    uint64_t kinds = 0;
+    for (unsigned i = 0; i < count; i++)
+        kinds |= list[i] & (RF_ODD_BIT | RF_WRITES_BIT);
+    if (!kinds && rf_policy == RF_POLICY_CAS && !rf_accu)
+        return rf_lanes_put(stripe, old, list, count);
+    /* The record that it had is written anew if it has room. Who looks at it without the lock may see a part of both states, which
+     * says nothing wrong of the thread's own accesses (guest/units.h, 2). */
+    bool reuse = rf_word_is_record(old) && (RF_WORD_M(old) > RF_RECORD_FEW) == (count > RF_RECORD_FEW);
+    uint32_t number = reuse ? RF_WORD_X(old) : rf_record_new(stripe, count);
+    uint64_t *record = rf_record_at(number, count);
+    for (unsigned i = 0; i < count; i++)
+        __atomic_store_n(&record[i], list[i], __ATOMIC_RELAXED);
+    return RF_WORD(count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+}
+
 uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t old)
 {
     const struct rf_slice *list = slices->list;
-    uint64_t word = 0;
+    uint64_t word = 0, made[2 * RF_RECORD_MOST];
     if (slices->count == 1 && list[0].mask == 0xff && !list[0].cell.word)
         return 0;
     if (as_word(slices, step->now, &word))
@@ -397,14 +424,9 @@ uint64_t rf_slices_word(struct rf_slices *slices, struct rf_step *step, uint64_t
     step->needs_stripe |= !step->stripe;
     if (!step->stripe)
         return 0;
-    /* The record that it had is written anew if it has room. Who looks at it without the lock may see a part of both states, which
-     * says nothing wrong of the thread's own accesses (guest/units.h, 2). */
-    bool reuse = rf_word_is_record(old) && (RF_WORD_M(old) > RF_RECORD_FEW) == (slices->count > RF_RECORD_FEW);
-    uint32_t number = reuse ? RF_WORD_X(old) : rf_record_new(step->stripe, slices->count);
-    uint64_t *record = rf_record_at(number, slices->count);
     for (unsigned i = 0; i < slices->count; i++)
-        __atomic_store_n(&record[i], rf_slice_in_record(&list[i]), __ATOMIC_RELAXED);
-    return RF_WORD(slices->count, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+        made[i] = rf_slice_in_record(&list[i]);
+    return put_units(step->stripe, old, made, slices->count);
 }
 
 uint64_t rf_word_without(struct rf_step *step, uint64_t word, unsigned mask)
@@ -433,6 +455,8 @@ static unsigned spread(uint64_t word, uint64_t *list)
 {
     unsigned m = RF_WORD_M(word), count = 0;
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
+    if (rf_word_has_lanes(word))
+        return rf_lanes_spread(word, list);
     if (rf_word_is_record(word)) {
         memcpy(list, rf_record_at(x, m), m * sizeof *list);
         return m;
@@ -526,13 +550,7 @@ static bool plain_quick(const uint64_t *place, uint64_t word, unsigned mask, con
     for (unsigned i = 0; i < kept && kept == 2; i++) /* the other one, beside a pair */
         if (RF_WORD_Y(list[i]) != y && as_word_of(RF_WORD_Y(list[i]), list, kept, next))
             return true;
-    /* The record that it had is written anew if it has room: see rf_slices_word(). */
-    bool reuse = rf_word_is_record(word) && (RF_WORD_M(word) > RF_RECORD_FEW) == (kept > RF_RECORD_FEW);
-    uint32_t number = reuse ? RF_WORD_X(word) : rf_record_new(step->stripe, kept);
-    uint64_t *record = rf_record_at(number, kept);
-    for (unsigned i = 0; i < kept; i++)
-        __atomic_store_n(&record[i], list[i], __ATOMIC_RELAXED);
-    *next = RF_WORD(kept, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+    *next = put_units(step->stripe, word, list, kept);
     return true;
 }
 
@@ -777,6 +795,8 @@ bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsign
         if (!(flags & RF_A_ATOMIC))
             return (m >= RF_ATOMIC_ONE) && is_of_epoch(RF_WORD_X(word));
         return rf_word_atomic_repeats(word, mask, flags & RF_A_WRITE);
+    } else if (rf_word_has_lanes(word)) {
+        covered = !(flags & RF_A_ATOMIC) && rf_lanes_repeat(word, mask, flags & RF_A_WRITE) ? mask : 0;
     } else if (!rf_word_is_record(word)) {
         if (flags & RF_A_ATOMIC)
             return false;

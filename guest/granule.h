@@ -43,9 +43,18 @@ static inline bool rf_word_is_atomic(uint64_t word)
            RF_WORD_M(word) >= RF_ATOMIC_TWO;
 }
 
+#define RF_LANES_WORD ((uint64_t)0x80 << 56 | RF_ODD_BIT | RF_WRITES_BIT)
+
+_Static_assert(RF_LANES_WORD >> 27 == RF_LANES_FORM, "hooks.S");
+
+static inline bool rf_word_has_lanes(uint64_t word)
+{
+    return word >> 27 == RF_LANES_WORD >> 27;
+}
+
 static inline bool rf_word_is_record(uint64_t word)
 {
-    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && !RF_WORD_Y(word);
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && !RF_WORD_Y(word) && RF_WORD_M(word) < 0x80;
 }
 
 /* All bytes were read by two threads. */
@@ -54,7 +63,7 @@ static inline bool rf_word_has_two(uint64_t word)
     return RF_WORD_M(word) == 0xff && !(word & (RF_ODD_BIT | RF_WRITES_BIT)) && rf_cell_is_pair(RF_WORD_X(word));
 }
 
-/* It names a read map or a record: only who has the stripe's lock may replace it. */
+/* It names a read map, a record or lanes: only who has the stripe's lock may replace it. */
 static inline bool rf_word_has_units(uint64_t word)
 {
     return (word & RF_ODD_BIT) && !((word & RF_WRITES_BIT) && RF_WORD_Y(word));

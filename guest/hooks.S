@@ -154,6 +154,47 @@
         ret
 .endm
 
+/* The same for a granule in lanes: goes on at 7 if it is not, and jumps to 4 unless the cells of all bytes have one moment of this epoch. The word
+ * must still name the lanes afterwards (guest/units.h, 2). */
+.macro CHECK_LANES near size write
+        mov     %rdx, %rax
+        shr     $27, %rax
+        movabs  $RF_LANES_FORM, %rsi
+        cmp     %rsi, %rax
+        jne     7f
+        mov     %edx, %esi
+        and     $0x7ffffff, %esi
+        shl     $RF_LANES_BITS, %rsi
+.if \size < 8
+        mov     %edi, %ecx
+        and     $7, %ecx
+        lea     (%rsi,%rcx,8), %rsi
+.endif
+        movabs  $RF_LANES + 4 * \write, %rax
+.if \near == 0
+        mov     rf_hot@gottpoff(%rip), %rcx
+.endif
+        mov     (%rax,%rsi), %r9d
+.irp byte, 1, 2, 3, 4, 5, 6, 7
+.if \byte < \size
+        cmp     8 * \byte(%rax,%rsi), %r9d
+        jne     4f
+.endif
+.endr
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %r9
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %r9
+.else
+        sub     %fs:RF_HOT_FIRST(%rcx), %r9
+        cmp     %fs:RF_HOT_SPAN(%rcx), %r9
+.endif
+        jae     4f
+        cmp     %rdx, (%r8)
+        jne     4f
+        ret
+7:
+.endm
+
 /* Jumps to 4 unless the thread has seen these bytes in this epoch (guest/hot.h, 4). */
 .macro CHECK_SEEN near size write
         mov     %rdi, %rdx
@@ -257,7 +298,8 @@ near_\name:
 .else
         CHECK_TWO \near 3f
 .endif
-6:      CHECK_MAP \near
+6:      CHECK_LANES \near \size 0
+        CHECK_MAP \near
 3:      CHECK_SEEN \near \size 0
 4:      GO_SLOW \near \size \flags
         END     \near \name
@@ -271,10 +313,12 @@ near_\name:
 1:      KEEP_PLACE \near
 .if \size < 8
         CHECK_PART \near \size 1
+2:      mov     (%r8), %rdx
 .else
         CHECK_ODD
 .endif
-2:      CHECK_SEEN \near \size 1
+        CHECK_LANES \near \size 1
+        CHECK_SEEN \near \size 1
 4:      GO_SLOW \near \size \flags
         END     \near \name
 .endm

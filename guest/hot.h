@@ -13,7 +13,8 @@
  *        1: the same, and last read in Y; 2: last written in Y.
  *        From RF_ATOMIC_TWO on: the bytes that M names were accessed atomically in X and in Y, and nothing else is known of any. From
  *        RF_ATOMIC_ONE on: in Y; all bytes were last written in X. Last reads are the same (guest/granule.h, 4).
- *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record.
+ *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record, M how many there are; or, if M is 0x80, it is in
+ *        lanes, and X is their number (guest/lanes.h).
  * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
  *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).
  * 4. What the thread has accessed in its epoch of granules that are in slices, mixed or read by several is in a table of RF_SEEN pairs
@@ -39,6 +40,9 @@
 #define RF_PAIR_MARK_BIT 30
 #define RF_READERS 0x505000000000 /* read maps, 32 bytes each, with their moments from RF_READERS_FEW on; guest/units.h */
 #define RF_READERS_FEW 8
+#define RF_LANES 0x506800000000 /* lanes, 64 bytes each; guest/lanes.h */
+#define RF_LANES_BITS 6
+#define RF_LANES_FORM 0x1010000001 /* their words above X: M is 0x80, odd 1, Y 0, writes 1 */
 
 #define RF_HOT_BASE 0   /* 0xff << 28 | the first moment of the epoch */
 #define RF_HOT_SPAN 8   /* how many it has so far; 0: every access goes the long way */

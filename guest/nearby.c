@@ -34,14 +34,15 @@ static void table_free(struct rf_nearby *table)
 static struct rf_nearby_access *set_of(struct rf_nearby *table, const uint64_t *place)
 {
     uint64_t at = (uintptr_t)place >> 3;
-    return &table->accesses[(at ^ at >> 7) % table->sets * RF_NEARBY_WAYS];
+    return &table->accesses[((at ^ at >> 7) & (table->sets - 1)) * RF_NEARBY_WAYS];
 }
 
-static void put_access(struct rf_self *self, struct rf_nearby *table, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
+static inline void put_access(struct rf_self *self, struct rf_nearby *table, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
 {
     struct rf_nearby_access *set = set_of(table, place), *entry = &set[self->nearby_turn++ % RF_NEARBY_WAYS];
+    bool hot = self == rf_hot.self && rf_hot.span; /* then a few instructions tell */
     for (unsigned i = 0; i < RF_NEARBY_WAYS; i++)
-        if (!rf_moment_is_now(self, set[i].moment)) { /* of an epoch that is over, or none */
+        if (!(hot ? rf_moment_is_hot(set[i].moment) : rf_moment_is_now(self, set[i].moment))) { /* of an epoch that is over, or none */
             entry = &set[i];
             break;
         }

@@ -26,6 +26,7 @@
 #define RF_DEPOT_SIZE 0x100000000
 /* RF_READERS (guest/hot.h) is here: sets of moments, guest/units.h */
 #define RF_RECORDS 0x506000000000  /* records of four slices, */
+/* RF_LANES (guest/hot.h) is here */
 #define RF_LRECORDS 0x507000000000 /* and of more */
 /* RF_LINES (guest/hot.h) is here */
 #define RF_PLANES_END (RF_LINES + (RF_WORDS_SIZE >> RF_LINE_BITS))

@@ -116,7 +116,7 @@ bool rf_units_access(struct rf_self *self, uint64_t *place, uint64_t word, unsig
     struct access access = { .step = { .self = self, .flags = flags }, .key = rf_access_key(pc, flags, size) };
     unsigned count = RF_WORD_M(word);
     bool record = rf_word_is_record(word), stepped = false;
-    if (__builtin_expect(rf_policy != RF_POLICY_CAS || rf_accu || (record && (count > RF_RECORD_FEW || !count)), 0))
+    if (__builtin_expect(rf_policy != RF_POLICY_CAS || rf_accu || (record ? count > RF_RECORD_FEW || !count : !rf_word_has_map(word)), 0))
         return false;
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);

@@ -2,7 +2,8 @@
  *
  * 1. A word like the one that the last step from the same place was on: rf_slow_access().
  * 2. An access that all it meets happens before, or that joins those of its epoch: at_once().
- * 3. Everything else: slow_access(), by the rules of guest/access.c.
+ * 3. An access to some bytes of a granule in lanes, that all it meets happens before: lanes_access().
+ * 4. Everything else: slow_access(), by the rules of guest/access.c.
  */
 #include "guest/access.h"
 
@@ -74,6 +75,8 @@ static inline bool repeats(const uint64_t *place, uint64_t word, unsigned mask, 
 {
     if (!rf_word_has_units(word))
         return !(word & RF_ODD_BIT) && rf_cell_is_pair(RF_WORD_X(word)) && rf_word_repeats(place, word, mask, flags);
+    if (rf_word_has_lanes(word))
+        return rf_word_repeats(place, word, mask, flags);
     if (word & RF_WRITES_BIT)
         return repeats_in_record(place, word, mask, flags);
     return flags & RF_A_WRITE ? rf_word_repeats(place, word, mask, flags) : repeats_in_set(place, word, mask);
@@ -83,7 +86,13 @@ static __attribute__((noinline)) void keep_place(struct rf_self *self, const uin
                                                  uintptr_t pc, unsigned size, unsigned flags)
 {
     bool same_locks = self->locks == rf_moment_locks(moment); /* else they are in the note */
-    uint32_t note = same_locks ? rf_moment_place(self, pc, flags, size) : rf_moment_note_here(self, pc, flags, size);
+    uint64_t key = rf_access_key(pc, flags, size);
+    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0, note;
+    const struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
+    if (same_locks && node && cached->what == key && cached->below == node)
+        note = cached->note;
+    else
+        note = same_locks ? rf_moment_place(self, pc, flags, size) : rf_moment_note_here(self, pc, flags, size);
     if (note != rf_moment_note(moment))
         rf_nearby_put(self, place, mask, moment, note);
 }
@@ -181,7 +190,7 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
         if (step->made && addr % RF_GRANULE + size <= RF_GRANULE && rf_accu_tells_once() && rf_hot.top > step->self->frames && rf_hot.top[-1].node)
             keep_step(step->self, step->old, step->made, pc, addr, size, step->flags, step->race); /* a race is going to be told */
     }
-    if (!step->race && !rf_word_repeats_plainly(*place, mask, step->flags)) /* hooks would not see it */
+    if (!step->race && !rf_word_repeats_plainly(*place, mask, step->flags) && !rf_word_has_lanes(*place)) /* hooks would not see it */
         rf_seen_put(addr, mask, step->flags);
 }
 
@@ -257,7 +266,7 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
         return true;
     }
     if (rf_word_has_units(word)) {
-        bool stepped = rf_units_access(self, place, word, mask, pc, size, flags);
+        bool stepped = !rf_word_has_lanes(word) && rf_units_access(self, place, word, mask, pc, size, flags);
         if (stepped)
             rf_seen_put(addr, mask, flags);
         return stepped;
@@ -289,16 +298,38 @@ static __attribute__((noinline)) void end_touching(struct rf_self *self, uint64_
 
 static void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 
+/* An access to a granule that had lanes a moment ago. Nothing but such an access is to be done (rf_slow_access). */
+static __attribute__((noinline)) void lanes_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    rf_busy_begin(self);
+    if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
+        rf_depot_node(self);
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    struct rf_step step = { .self = self, .flags = flags };
+    bool stepped = rf_word_has_lanes(word) && mask <= 0xff && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) &&
+                   rf_lanes_step(place, word, mask, &step);
+    rf_busy_end(self);
+    if (__builtin_expect(!stepped, 0))
+        any_access(addr, pc, size, flags);
+}
+
 /* Where the hot hooks go on. Here is the step on a word like the one that the last step was on, without a call and without the stack; all
  * else is in any_access(). */
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     struct rf_self *self = rf_hot.self;
-    const struct rf_last_step *last = self ? last_step_of(self, pc) : NULL;
-    if (__builtin_expect(!self, 0) || last->pc != pc ||
-        (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
-        __builtin_expect(rf_world_fences || rf_tap || rf_detour, 0)) {
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
+                             rf_world_fences || rf_tap || rf_detour, 0)) {
         any_access(addr, pc, size, flags);
+        return;
+    }
+    const struct rf_last_step *last = last_step_of(self, pc);
+    if (last->pc != pc) {
+        if (rf_word_has_lanes(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED)))
+            lanes_access(self, addr, pc, size, flags);
+        else
+            any_access(addr, pc, size, flags);
         return;
     }
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
@@ -324,7 +355,9 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     }
     __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(!stepped, 0))
+    if (rf_word_has_lanes(word) && !stepped)
+        lanes_access(self, addr, pc, size, flags);
+    else if (__builtin_expect(!stepped, 0))
         any_access(addr, pc, size, flags);
     else if (__builtin_expect(self->pending_signals, 0))
         rf_signals_deliver();

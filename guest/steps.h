@@ -6,6 +6,7 @@
 
 #include "guest/accu.h"
 #include "guest/granule.h"
+#include "guest/lanes.h"
 #include "guest/pacer.h"
 #include "guest/policy.h"
 
@@ -65,7 +66,8 @@ static inline uint32_t rf_step_granule(uint64_t *place, uint64_t word, unsigned 
            (atomic ? rf_word_atomic_quick(step, word, mask, &next) : rf_word_quick(step, word, mask, &next)))
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return 0;
-    rf_step_locked(place, mask, step);
+    if (!rf_word_has_lanes(word) || atomic || step->passes || !rf_lanes_step(place, word, mask, step))
+        rf_step_locked(place, mask, step);
     return step->race;
 }
 

@@ -87,6 +87,12 @@ static void visit_word(uint64_t *place, visit_fn *visit)
         *place = (word & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28)) | (uint64_t)y << 28 | visit_cell(RF_WORD_X(word), visit);
         return;
     }
+    if (rf_word_has_lanes(word)) {
+        uint64_t *lane = rf_lane_at(RF_WORD_X(word));
+        for (unsigned i = 0; i < RF_GRANULE; i++)
+            lane[i] = (uint64_t)visit((uint32_t)(lane[i] >> 32)) << 32 | visit((uint32_t)lane[i]);
+        return;
+    }
     if (rf_word_is_record(word)) {
         uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
         for (unsigned i = 0; i < RF_WORD_M(word); i++)

@@ -10,7 +10,7 @@
 #define HUGE_FROM ((size_t)2 << 20) /* from here on a plane has huge pages: its units are taken one after the other, and met by chance */
 
 struct rf_stripe rf_stripes[RF_STRIPES];
-static uint32_t taken[3]; /* of each plane; grows, by atomic additions */
+static uint32_t taken[4]; /* of each plane; grows, by atomic additions */
 
 /* A free unit begins with the number of the next free one. Number 0 is none. */
 static uint32_t take_unit(uint32_t *free, uint32_t *next, uint32_t *end, unsigned plane, void *at, size_t size)
@@ -165,4 +165,14 @@ void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count)
         give_unit(&stripe->free_most, (void *)RF_LRECORDS, MOST_SIZE, number);
     else
         give_unit(&stripe->free_few, (void *)RF_RECORDS, FEW_SIZE, number);
+}
+
+uint32_t rf_lane_new(struct rf_stripe *stripe)
+{
+    return take_unit(&stripe->free_lanes, &stripe->next_lanes, &stripe->end_lanes, 3, (void *)RF_LANES, 1 << RF_LANES_BITS);
+}
+
+void rf_lane_end(struct rf_stripe *stripe, uint32_t number)
+{
+    give_unit(&stripe->free_lanes, (void *)RF_LANES, 1 << RF_LANES_BITS, number);
 }

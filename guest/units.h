@@ -1,4 +1,4 @@
-/* What does not fit into a word: sets of moments (read maps), and records of the slices of a granule.
+/* What does not fit into a word: sets of moments (read maps), records of the slices of a granule, and lanes (guest/lanes.h).
  *
  * 1. Units are numbered; a word names one in 27 bits. They are taken, changed and given back under the lock of the granule's stripe,
  *    and each stripe has its own free ones: nobody else ever touches them.
@@ -45,7 +45,8 @@ struct rf_stripe {
     uint32_t free_readers, next_readers, end_readers;
     uint32_t free_few, next_few, end_few;
     uint32_t free_most, next_most, end_most;
-    uint32_t pad[6];
+    uint32_t free_lanes, next_lanes, end_lanes;
+    uint32_t pad[3];
 };
 
 #define RF_STRIPES 256u
@@ -69,6 +70,11 @@ static inline uint64_t *rf_record_at(uint32_t number, unsigned count)
                                  : (uint64_t *)RF_RECORDS + (uint64_t)number * RF_RECORD_FEW;
 }
 
+static inline uint64_t *rf_lane_at(uint32_t number)
+{
+    return (uint64_t *)(RF_LANES + ((uint64_t)number << RF_LANES_BITS));
+}
+
 static inline bool rf_readers_try_lock(struct rf_readers *readers)
 {
     return !__atomic_exchange_n(&readers->lock, 1, __ATOMIC_ACQUIRE);
@@ -86,6 +92,8 @@ void rf_readers_add(uint32_t number, uint32_t moment);
 void rf_readers_remove(uint32_t number, uint32_t index);
 uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count);
 void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count);
+uint32_t rf_lane_new(struct rf_stripe *stripe);
+void rf_lane_end(struct rf_stripe *stripe, uint32_t number);
 
 static inline uint32_t *rf_readers_list(struct rf_readers *readers)
 {

@@ -13,6 +13,7 @@
 #include "guest/depot.c"
 #include "guest/fib.c"
 #include "guest/granule.c"
+#include "guest/lanes.c"
 #include "guest/memory.c"
 #include "guest/moments.c"
 #include "guest/nearby.c"

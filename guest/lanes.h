@@ -1,0 +1,39 @@
+/* Granules in lanes: a cell for each byte, in one line of the cache. What has no form as a word, and is plain, is in lanes: granules whose
+ * bytes were accessed apart, in several epochs.
+ *
+ * 1. A cell is FastTrack's: W << 32 | R, moments; R repeats W when there was no read since; 0 is "never". There are no sets: bytes that two
+ *    threads read at the same time, or that were accessed atomically, make a record (guest/units.h) of the granule.
+ * 2. Cells are changed with the stripe's lock. Without it a thread looks for moments of its own present epoch, as in all units
+ *    (guest/units.h, 2).
+ * 3. Bytes whose cells are all equal need no lanes: the step that makes them so, of the last byte or with it, makes a word again.
+ * 4. Only FastTrack by compare-and-swap has lanes (rf_lanes_in_use): the other policies, and AccuLock, have records instead.
+ */
+#ifndef RF_GUEST_LANES_H
+#define RF_GUEST_LANES_H
+
+#include "guest/granule.h"
+
+/* An access of step->now, which is neither atomic nor passes; the word had lanes. It is done if its bytes lie together and all that it
+ * meets happens before it: [FT' READ EXCL], [FT' WRITE EXCL]. false: nothing was done. */
+bool rf_lanes_step(uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step);
+
+/* All of these bytes were accessed in the calling thread's present epoch. No lock needed, but the word must be looked at again. */
+static inline bool rf_lanes_repeat(uint64_t word, unsigned mask, bool writes)
+{
+    const uint64_t *lane = rf_lane_at(RF_WORD_X(word));
+    for (unsigned i = 0; i < RF_GRANULE; i++) {
+        uint64_t cell = __atomic_load_n(&lane[i], __ATOMIC_RELAXED);
+        if ((mask >> i & 1) && !rf_moment_is_hot((uint32_t)(writes ? cell >> 32 : cell)))
+            return false;
+    }
+    return true;
+}
+
+/* Plain slices in the form of a record, none with a set, go into lanes: those of the word before if it has some. Bytes that none has were
+ * never accessed. With the stripe's lock. Returns the word. */
+uint64_t rf_lanes_put(struct rf_stripe *stripe, uint64_t old, const uint64_t *list, unsigned count);
+
+/* And back: equal cells are one slice. Returns how many there are. */
+unsigned rf_lanes_spread(uint64_t word, uint64_t *list);
+
+#endif
