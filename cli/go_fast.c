@@ -3,7 +3,8 @@
  *
  * 1. src/runtime/race_amd64.s: what a hook does most often is done where Go's compiler calls it, without a change of the stack, without
  *    a call into C. After the first line of some functions a few instructions are inserted that either finish and return or fall
- *    through to what was there, with nothing changed that it uses. go/race.c does the same in C.
+ *    through to what was there, with nothing changed that it uses. go/race.c does the same in C. Go preempts no assembly: a cell that is
+ *    locked there is unlocked soon.
  * 2. src/sync/mutex.go: Lock and Unlock tell the detector twice that they order goroutines, by an atomic operation on the mutex and by
  *    race.Acquire, or race.Release, of the same address. To FastTrack the operation alone says it all: one that succeeds acquires and
  *    releases. Others know locks by what is left out here. Lines keep their numbers.
@@ -20,29 +21,109 @@
 #define TEXT(x) TEXT_(x)
 
 /* AX: the address. R10: where cells are, R9: the granule without what tells heaps from data, BX: the present epoch, CX: the bit of W that
- * stands for the byte. */
-#define FIND_CELL                                       \
-    "\tMOVQ\tg_racectx(R14), DI\n"                      \
-    "\tCMPQ\tAX, runtime·racearenastart(SB)\n"          \
-    "\tJCS\trf_data\n"                                  \
-    "\tCMPQ\tAX, runtime·racearenaend(SB)\n"            \
-    "\tJCS\trf_cell\n"                                  \
-    "rf_data:\n"                                        \
-    "\tCMPQ\tAX, runtime·racedatastart(SB)\n"           \
-    "\tJCS\trf_slow\n"                                  \
-    "\tCMPQ\tAX, runtime·racedataend(SB)\n"             \
-    "\tJCC\trf_slow\n"                                  \
-    "rf_cell:\n"                                        \
-    "\tMOVQ\t$" TEXT(GO_ADDRESS_MASK) ", R9\n"          \
-    "\tMOVQ\tAX, CX\n"                                  \
-    "\tANDQ\tAX, R9\n"                                  \
-    "\tANDL\t$7, CX\n"                                  \
-    "\tMOVQ\t$" TEXT(GO_CELLS_AT) ", R10\n"             \
-    "\tADDL\t$" TEXT(GO_MASK_SHIFT) ", CX\n"            \
-    "\tMOVQ\t" TEXT(GO_NOW) "(DI), BX\n"                \
-    "\tMOVQ\t(R10)(R9*2), R8\n"                         \
-    "\tBTQ\tCX, R8\n"                                   \
-    "\tJCC\trf_slow\n"
+ * stands for the byte; R8: W. */
+#define FIND_CELL                              \
+    "\tMOVQ\tg_racectx(R14), DI\n"             \
+    "\tCMPQ\tAX, runtime·racearenastart(SB)\n" \
+    "\tJCS\trf_data\n"                         \
+    "\tCMPQ\tAX, runtime·racearenaend(SB)\n"   \
+    "\tJCS\trf_cell\n"                         \
+    "rf_data:\n"                               \
+    "\tCMPQ\tAX, runtime·racedatastart(SB)\n"  \
+    "\tJCS\trf_slow\n"                         \
+    "\tCMPQ\tAX, runtime·racedataend(SB)\n"    \
+    "\tJCC\trf_slow\n"                         \
+    "rf_cell:\n"                               \
+    "\tMOVQ\t$" TEXT(GO_ADDRESS_MASK) ", R9\n" \
+    "\tMOVQ\tAX, CX\n"                         \
+    "\tANDQ\tAX, R9\n"                         \
+    "\tANDL\t$7, CX\n"                         \
+    "\tMOVQ\t$" TEXT(GO_CELLS_AT) ", R10\n"    \
+    "\tADDL\t$" TEXT(GO_MASK_SHIFT) ", CX\n"   \
+    "\tMOVQ\t" TEXT(GO_NOW) "(DI), BX\n"       \
+    "\tMOVQ\t(R10)(R9*2), R8\n"                \
+    "\tBTQ\tCX, R8\n"                          \
+    "\tJCC\trf_other\n"
+
+/* The next simple case, step_shortly() in go/cells.h: the cell is the history of this byte alone, DX, its R, is an epoch that happens
+ * before now, the goroutine's stack has a note, and no other detector is at work (GO_CODE). Behind it the cell is locked; R13 is where
+ * the access is, R12 where notes are. The variable and the notes are asked for first, as no load passes the lock. */
+#define SHORT_STEP(prefetch_variable)                                     \
+    prefetch_variable                                                     \
+    "\tMOVQ\t$" TEXT(GO_NOTES_AT) ", R12\n"                               \
+    "\tPREFETCHT0\t(R12)(R9*2)\n"                                         \
+    "\tMOVQ\tR8, SI\n"                                                    \
+    "\tBTRQ\tCX, SI\n"                                                    \
+    "\tSHRQ\t$" TEXT(GO_MASK_SHIFT) ", SI\n"                              \
+    "\tJNE\trf_slow\n"                                                    \
+    "\tTESTQ\tDX, DX\n"                                                   \
+    "\tJEQ\trf_known\n"                                                   \
+    "\tJLT\trf_slow\n"                                                    \
+    "\tMOVQ\tDX, R11\n"                                                   \
+    "\tXORQ\tBX, R11\n"                                                   \
+    "\tSHRQ\t$" TEXT(GO_TIME_BITS) ", R11\n"                              \
+    "\tJEQ\trf_known\n"                                                   \
+    "\tMOVQ\tDX, R11\n"                                                   \
+    "\tSHRQ\t$" TEXT(GO_TIME_BITS) ", R11\n"                              \
+    "\tMOVQ\t" TEXT(GO_KNOWN) "(DI), R13\n"                               \
+    "\tTESTQ\tR13, R13\n"                                                 \
+    "\tJEQ\trf_extra\n"                                                   \
+    "\tCMPL\tR11, " TEXT(GO_TIMES_LEN) "(R13)\n"                          \
+    "\tJCC\trf_extra\n"                                                   \
+    "\tMOVL\tDX, SI\n"                                                    \
+    "\tANDL\t$((1<<" TEXT(GO_TIME_BITS) ")-1), SI\n"                      \
+    "\tCMPL\tSI, " TEXT(GO_TIMES) "(R13)(R11*4)\n"                        \
+    "\tJLS\trf_known\n"                                                   \
+    "rf_extra:\n"                                                         \
+    "\tMOVQ\t" TEXT(GO_EXTRA) "(DI), R13\n"                               \
+    "\tMOVQ\tR13, SI\n"                                                   \
+    "\tXORQ\tDX, SI\n"                                                    \
+    "\tSHRQ\t$" TEXT(GO_TIME_BITS) ", SI\n"                               \
+    "\tJNE\trf_slow\n"                                                    \
+    "\tCMPQ\tDX, R13\n"                                                   \
+    "\tJHI\trf_slow\n"                                                    \
+    "rf_known:\n"                                                         \
+    "\tMOVQ\t" TEXT(GO_TOP) "(DI), SI\n"                                  \
+    "\tCMPQ\tSI, " TEXT(GO_FRAMES) "(DI)\n"                               \
+    "\tJLS\trf_slow\n"                                                    \
+    "\tMOVL\t(" TEXT(GO_FRAME_NOTE) "-" TEXT(GO_FRAME_SIZE) ")(SI), SI\n" \
+    "\tTESTL\tSI, SI\n"                                                   \
+    "\tJEQ\trf_slow\n"                                                    \
+    "\tMOVQ\t(SP), R13\n"                                                 \
+    "\tSUBQ\t" TEXT(GO_CODE) "(DI), R13\n"                                \
+    "\tMOVQ\tR13, R11\n"                                                  \
+    "\tSHRQ\t$31, R11\n"                                                  \
+    "\tJNE\trf_slow\n"                                                    \
+    "\tSHLQ\t$32, R13\n"                                                  \
+    "\tORQ\tSI, R13\n"                                                    \
+    "\tMOVQ\tAX, R11\n"                                                   \
+    "\tMOVQ\tR8, AX\n"                                                    \
+    "\tMOVQ\tR8, SI\n"                                                    \
+    "\tBTSQ\t$63, SI\n"                                                   \
+    "\tLOCK\n"                                                            \
+    "\tCMPXCHGQ\tSI, (R10)(R9*2)\n"                                       \
+    "\tMOVQ\tR11, AX\n"                                                   \
+    "\tJNE\trf_slow\n"                                                    \
+    "\tCMPQ\tDX, 8(R10)(R9*2)\n"                                          \
+    "\tJNE\trf_unlock\n"                                                  \
+    "\tMOVQ\t$" TEXT(GO_TOUCHED_AT) ", R11\n"                             \
+    "\tMOVQ\tR9, SI\n"                                                    \
+    "\tSHRQ\t$" TEXT(GO_TOUCHED_SHIFT) ", SI\n"                           \
+    "\tCMPB\t(R11)(SI*1), $0\n"                                           \
+    "\tJNE\trf_touched\n"                                                 \
+    "\tMOVB\t$1, (R11)(SI*1)\n"                                           \
+    "rf_touched:\n"                                                       \
+    "\tMOVB\t$1, " TEXT(GO_USED) "(DI)\n"
+
+/* R8: what W will be. */
+#define SHORT_END                \
+    "\tMOVQ\tBX, 8(R10)(R9*2)\n" \
+    "\tBTSQ\tCX, R8\n"           \
+    "\tMOVQ\tR8, (R10)(R9*2)\n"  \
+    "\tRET\n"                    \
+    "rf_unlock:\n"               \
+    "\tMOVQ\tR8, (R10)(R9*2)\n"  \
+    "rf_slow:\n"
 
 /* R is of the present epoch, or a set of readers with it in it; the set counts only if R still names it (go/readers.h). */
 #define READ                                            \
@@ -53,7 +134,7 @@
     "\tRET\n"                                           \
     "rf_set:\n"                                         \
     "\tTESTQ\tDX, DX\n"                                 \
-    "\tJGE\trf_slow\n"                                  \
+    "\tJGE\trf_short\n"                                 \
     "\tMOVL\tDX, SI\n"                                  \
     "\tSHLQ\t$" TEXT(GO_READER_SHIFT) ", SI\n"          \
     "\tMOVQ\t$" TEXT(GO_READERS_AT) ", R8\n"            \
@@ -70,16 +151,33 @@
     "\tCMPQ\tDX, 8(R10)(R9*2)\n"                        \
     "\tJNE\trf_slow\n"                                  \
     "\tRET\n"                                           \
-    "rf_slow:\n"
+    "rf_other:\n"                                       \
+    "\tMOVQ\t8(R10)(R9*2), DX\n"                        \
+    "rf_short:\n"                                       \
+    SHORT_STEP("\tPREFETCHT0\t(AX)\n")                  \
+    "\tCMPQ\tR13, 8(R12)(R9*2)\n"                       \
+    "\tJEQ\trf_noted\n"                                 \
+    "\tMOVQ\tR13, 8(R12)(R9*2)\n"                       \
+    "rf_noted:\n"                                       \
+    SHORT_END
 
-/* W is, flags apart. */
-#define WRITE                                           \
-    FIND_CELL                                           \
-    "\tXORQ\tBX, R8\n"                                  \
-    "\tSHLQ\t$" TEXT(GO_FLAG_BITS) ", R8\n"             \
-    "\tJNE\trf_slow\n"                                  \
-    "\tRET\n"                                           \
-    "rf_slow:\n"
+/* W is, flags apart. The assembler of Go has no name for prefetchw (AX). */
+#define WRITE                                               \
+    FIND_CELL                                               \
+    "\tMOVQ\tR8, DX\n"                                      \
+    "\tXORQ\tBX, DX\n"                                      \
+    "\tSHLQ\t$" TEXT(GO_FLAG_BITS) ", DX\n"                 \
+    "\tJNE\trf_other\n"                                     \
+    "\tRET\n"                                               \
+    "rf_other:\n"                                           \
+    "\tMOVQ\t8(R10)(R9*2), DX\n"                            \
+    SHORT_STEP("\tBYTE\t$0x0f; BYTE\t$0x0d; BYTE\t$0x08\n") \
+    "\tCMPQ\tR13, (R12)(R9*2)\n"                            \
+    "\tJEQ\trf_noted\n"                                     \
+    "\tMOVQ\tR13, (R12)(R9*2)\n"                            \
+    "rf_noted:\n"                                           \
+    "\tMOVQ\tBX, R8\n"                                      \
+    SHORT_END
 
 /* R11: where the caller goes on. DX, a closure's context, must stay. */
 #define ENTER                                           \

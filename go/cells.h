@@ -22,11 +22,9 @@
 #include "core/event.h"
 #include "go/readers.h"
 
-#define CELL_NOTES_AT 0x200000000000 /* 16 bytes for each granule */
-#define EXTRAS_AT 0x280000000000     /* and 8 */
-#define TOUCHED_AT                                                                                                          \
-    0x320000000000 /* a byte for each PATCH of cells: was any of them locked since they were last cleared together? */
-#define PATCH_BITS 9
+#define EXTRAS_AT 0x280000000000 /* 8 bytes for each granule */
+/* Cells are in patches. GO_TOUCHED_AT: was any of a patch locked since they were last cleared together? */
+#define PATCH_BITS (GO_TOUCHED_SHIFT + 1)
 #define PATCH ((uintptr_t)1 << (PATCH_BITS - 1)) /* bytes of the program that a patch is for */
 #define TOUCHED_SIZE ((UINT64_C(1) << 43) >> PATCH_BITS)
 
@@ -44,6 +42,8 @@ struct cell {
     uint64_t r; /* an epoch, or with RF_TAG the number of a set of readers */
 };
 
+/* Where W and R were. If R is W, which a write makes it, `r` says nothing. What is there already is not written again: the same code does
+ * the same to the same variables, and so these lines of memory need not go from one processor to the other. */
 struct cell_notes {
     go_place w, r;
 };
@@ -93,7 +93,7 @@ static inline struct cell *cell_of(uintptr_t addr)
 
 static inline struct cell_notes *notes_of(const struct cell *cell)
 {
-    return (struct cell_notes *)((uintptr_t)cell - GO_CELLS_AT + CELL_NOTES_AT);
+    return (struct cell_notes *)((uintptr_t)cell - GO_CELLS_AT + GO_NOTES_AT);
 }
 
 /* It is the granule's if EXTRA; else it may be anybody's, or NULL. */
@@ -114,7 +114,7 @@ static inline uint64_t with_mask(uint64_t w, unsigned mask)
 
 static inline uint8_t *touched_of(const struct cell *cell)
 {
-    return (uint8_t *)(((uintptr_t)cell - GO_CELLS_AT) >> PATCH_BITS) + TOUCHED_AT;
+    return (uint8_t *)(((uintptr_t)cell - GO_CELLS_AT) >> PATCH_BITS) + GO_TOUCHED_AT;
 }
 
 static inline void cell_touch(const struct cell *cell)
@@ -279,27 +279,39 @@ static inline bool step_race_in_set(struct step *step, uint32_t set)
 
 #define INLINE static inline __attribute__((always_inline))
 
+static inline go_place read_place(uint64_t w, uint64_t r, go_place w_note, go_place r_note)
+{
+    return r == w ? w_note : r_note;
+}
+
+static inline void place_put(go_place *into, go_place place)
+{
+    if (*into != place)
+        *into = place;
+}
+
 /* The step on one history. Scalars, since a struct that is written in parts and read as a whole makes the processor wait. */
 INLINE void history_step(struct step *step, uint64_t *w, uint64_t *r, go_place *w_note, go_place *r_note, unsigned byte)
 {
     struct fg_cell cell;
     cell.word = (unsigned __int128)*w << 64 | *r;
     cell.write_note = *w_note;
-    cell.read_note = *r_note;
+    cell.read_note = read_place(*w, *r, *w_note, *r_note);
     bool race = step->write ? fg_write(step, step, &cell, 0, step->note) : fg_read(step, step, &cell, 0, step->note);
     if (__builtin_expect(race, 0))
         step->race_byte = byte;
     *w = (uint64_t)(cell.word >> 64);
     *r = (uint64_t)cell.word;
-    *w_note = cell.write_note;
-    *r_note = cell.read_note;
+    place_put(w_note, cell.write_note);
+    if (*r != *w)
+        place_put(r_note, cell.read_note);
 }
 
 /* The history of the bytes in MASK, and that of those which are not. */
 static inline struct part head_of(const struct cell *cell, uint64_t w)
 {
     const struct cell_notes *notes = notes_of(cell);
-    return (struct part){ w & ~FLAGS, cell->r, notes->w, notes->r };
+    return (struct part){ w & ~FLAGS, cell->r, notes->w, read_place(w & ~FLAGS, cell->r, notes->w, notes->r) };
 }
 
 static inline struct part others_of(const struct cell *cell, uint64_t w)
@@ -367,7 +379,8 @@ static struct part *bytes_apart(struct cell *cell, uint64_t *w)
 
 static inline bool part_equal(const struct part *a, const struct part *b)
 {
-    return a->w == b->w && a->r == b->r && a->w_note == b->w_note && a->r_note == b->r_note && !(a->r & RF_TAG);
+    return a->w == b->w && a->r == b->r && a->w_note == b->w_note && (a->r == a->w || a->r_note == b->r_note) &&
+           !(a->r & RF_TAG);
 }
 
 /* After an access to the whole granule: if all bytes have one history now, the cell tells it all. */
@@ -402,11 +415,11 @@ INLINE void step_head(struct step *step, struct cell *cell, uint64_t *w, unsigne
 /* The step on bytes `mask` where the cell can tell the result; false, and nothing has changed, if it cannot. */
 static bool step_in_cell(struct step *step, struct cell *cell, uint64_t *w, unsigned mask)
 {
-    const struct cell_notes *notes = notes_of(cell);
     unsigned has = mask_of(*w), byte = (unsigned)__builtin_ctz(mask);
     uint64_t epoch = *w & ~FLAGS, r = cell->r, flags = 0;
-    bool others = *w & OTHERS, all = (mask & has) == has; /* all that have the cell's history are accessed */
-    bool here = r == step->now && notes->r == step->note; /* R is of this place in the program and this epoch */
+    struct part head = head_of(cell, *w);
+    bool others = *w & OTHERS, all = (mask & has) == has;    /* all that have the cell's history are accessed */
+    bool here = r == step->now && head.r_note == step->note; /* R is of this place in the program and this epoch */
     if (step->write) {
         /* Of bytes that were only written, a check against R of the same W is the stricter one (detect/fasttrack.h, 3). */
         if (all && (!others || mask == 0xff)) {
@@ -414,7 +427,7 @@ static bool step_in_cell(struct step *step, struct cell *cell, uint64_t *w, unsi
             *w = with_mask(*w & ~OTHERS, mask);
             return true;
         }
-        if (others || mask & has || !here || epoch != step->now || notes->w != step->note)
+        if (others || mask & has || !here || epoch != step->now || head.w_note != step->note)
             return false;
         *w |= (uint64_t)mask << MASK_SHIFT;
         return true;
@@ -424,7 +437,7 @@ static bool step_in_cell(struct step *step, struct cell *cell, uint64_t *w, unsi
     if (mask == has)
         flags = *w & OTHERS;
     else if (!(mask & ~has)) { /* some of them: the others are left as they were written */
-        if (has != 0xff || r != epoch || notes->r != notes->w)
+        if (has != 0xff || r != epoch)
             return false;
         flags = OTHERS;
     } else if (!(mask & has) && has) { /* more of the same */
@@ -493,13 +506,14 @@ INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uin
     cell_touch(cell);
     g->used = true;
     struct cell_notes *notes = notes_of(cell);
-    struct fg_cell history = { (unsigned __int128)(w & ~FLAGS) << 64 | r, notes->w, notes->r };
-    if (write)
+    struct fg_cell history = { .word = (unsigned __int128)(w & ~FLAGS) << 64 | r };
+    if (write) {
         fg_write_exclusive(&step, &history, note);
-    else
+        place_put(&notes->w, history.write_note);
+    } else {
         fg_read_exclusive(&step, &history, note);
-    notes->w = history.write_note;
-    notes->r = history.read_note;
+        place_put(&notes->r, history.read_note);
+    }
     __atomic_store_n(&cell->r, (uint64_t)history.word, __ATOMIC_RELAXED);
     cell_unlock(cell, (uint64_t)(history.word >> 64) | flags | UINT64_C(1) << (MASK_SHIFT + byte));
     return true;
@@ -524,13 +538,14 @@ static bool step_on_byte(struct goroutine *g, struct cell *cell, unsigned byte, 
     else if (r & RF_TAG)
         done = !write && readers_put_again((uint32_t)r, g->now, note_of_place(g, note));
     else if (part && view_knows(&g->view, r)) {
-        struct fg_cell history = { (unsigned __int128)part->w << 64 | r, part->w_note, part->r_note };
-        if (write)
+        struct fg_cell history = { .word = (unsigned __int128)part->w << 64 | r };
+        if (write) {
             fg_write_exclusive(&step, &history, note);
-        else
+            part->w_note = history.write_note;
+        } else {
             fg_read_exclusive(&step, &history, note);
-        part->w_note = history.write_note;
-        part->r_note = history.read_note;
+            part->r_note = history.read_note;
+        }
         __atomic_store_n(&part->w, (uint64_t)(history.word >> 64), __ATOMIC_RELAXED);
         __atomic_store_n(&part->r, (uint64_t)history.word, __ATOMIC_RELAXED);
         done = true;

@@ -30,15 +30,16 @@ struct frame {
 
 #define ASKED 64u /* a power of two */
 
-/* The first four: go/layout.h. */
+/* Down to `code`: go/layout.h. */
 struct goroutine {
-    rf_epoch now; /* the same as view.own; all ones if another detector than FastTrack is at work */
+    rf_epoch now; /* the same as view.own */
     struct frame *top, *end;
     struct frame *frames;
     struct view view;
-    uint32_t ignore; /* of synchronisation: how often it was begun and not ended */
+    bool used; /* a history may name the present epoch */
     uint32_t number;
-    bool used;              /* a history may name the present epoch */
+    uintptr_t code; /* code_base; out of reach if another detector is at work, which is to be told all accesses */
+    uint32_t ignore;        /* of synchronisation: how often it was begun and not ended */
     rf_epoch changed;       /* the epoch in which it last learned something, or its first one */
     struct goroutine *next; /* of those that are not in use */
     uint32_t learned;       /* all_learned, when it last began an epoch for it */
@@ -50,7 +51,10 @@ struct goroutine {
 
 _Static_assert(offsetof(struct goroutine, now) == GO_NOW && offsetof(struct goroutine, top) == GO_TOP &&
                    offsetof(struct goroutine, end) == GO_END && offsetof(struct goroutine, frames) == GO_FRAMES &&
-                   sizeof(struct frame) == GO_FRAME_SIZE && offsetof(struct frame, note) == GO_FRAME_NOTE,
+                   offsetof(struct goroutine, view.known) == GO_KNOWN &&
+                   offsetof(struct goroutine, view.extra) == GO_EXTRA && offsetof(struct goroutine, used) == GO_USED &&
+                   offsetof(struct goroutine, code) == GO_CODE && sizeof(struct frame) == GO_FRAME_SIZE &&
+                   offsetof(struct frame, note) == GO_FRAME_NOTE,
                "go/layout.h");
 
 struct owner {
@@ -324,6 +328,7 @@ static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
         g = take(sizeof *g);
         g->frames = take(FRAMES_FIRST * sizeof *g->frames);
         g->end = g->frames + FRAMES_FIRST;
+        g->code = others_listen() ? UINTPTR_MAX / 2 : code_base;
     }
     g->number = goroutines_started++;
     goroutines_live++;

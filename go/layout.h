@@ -2,15 +2,21 @@
  *
  * The cell of an address is 16 bytes at GO_CELLS_AT + 2 * (addr & GO_ADDRESS_MASK): W, of which the top
  * bits are flags and, from GO_MASK_SHIFT on, one for each byte that has this history, and R. Below them are epochs, with a time in the
- * lowest GO_TIME_BITS.
+ * lowest GO_TIME_BITS. Where the two were lies as far from GO_NOTES_AT on as the cell from GO_CELLS_AT: a return address from GO_CODE of
+ * the goroutine on, in the upper half, and the note of the stack in the lower one. GO_TOUCHED_AT has a byte for 1 << GO_TOUCHED_SHIFT
+ * bytes of the program that says whether one of their cells was changed.
  * R with its top bit set is the number of a set of readers, GO_READER_SIZE bytes at GO_READERS_AT each. A goroutine begins with its
- * epoch, then the place of the next frame, the end of the room for frames, and its beginning.
+ * epoch, then the place of the next frame, the end of the room for frames, and its beginning; then the array of times that it knows by
+ * slot, its own epoch again, and one more that it knows.
  */
 #ifndef RF_GO_LAYOUT_H
 #define RF_GO_LAYOUT_H
 
 #define GO_ADDRESS_MASK 0x3fffffffff8
 #define GO_CELLS_AT 0x100000000000
+#define GO_NOTES_AT 0x200000000000
+#define GO_TOUCHED_AT 0x320000000000
+#define GO_TOUCHED_SHIFT 8
 #define GO_MASK_SHIFT 52
 #define GO_FLAG_BITS 12
 #define GO_TIME_BITS 28
@@ -23,6 +29,12 @@
 #define GO_TOP 8
 #define GO_END 16
 #define GO_FRAMES 24
+#define GO_KNOWN 32
+#define GO_EXTRA 48
+#define GO_USED 56
+#define GO_CODE 64
+#define GO_TIMES_LEN 4
+#define GO_TIMES 16
 #define GO_FRAME_SIZE 16
 #define GO_FRAME_NOTE 8
 

@@ -172,7 +172,7 @@ static void step_against_part(struct step *step, struct part part, unsigned byte
         return;
     struct fg_cell cell = { .word = (unsigned __int128)part.w << 64 | part.r,
                             .write_note = part.w_note,
-                            .read_note = part.r_note };
+                            .read_note = read_place(part.w, part.r, part.w_note, part.r_note) };
     if (step->write)
         fg_write_check(step, step, &cell);
     else if (fg_races_with_write(step, step, part.w))

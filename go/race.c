@@ -141,7 +141,7 @@ INLINE void access_at(struct goroutine *g, uintptr_t addr, uintptr_t call, uintp
     struct cell *cell = cell_of(addr);
     unsigned byte = addr % RF_GRANULE;
     /* The variable, too: the program comes to it next, and what is done here lets no later load begin early. */
-    prefetch_to_write(notes_of(cell));
+    __builtin_prefetch(notes_of(cell));
     if (write)
         prefetch_to_write((const void *)addr);
     else
@@ -615,7 +615,7 @@ void __tsan_init(struct goroutine **first, void **processor, void (*callback)(ui
     others_begin();
     notes_begin();
     readers_begin();
-    pages_at(TOUCHED_AT, TOUCHED_SIZE);
+    pages_at(GO_TOUCHED_AT, TOUCHED_SIZE);
     *first = goroutine_begin(NULL, 0);
     __tsan_proc_create(processor);
 }

@@ -42,6 +42,8 @@ struct times {
     uint32_t time[];
 };
 
+_Static_assert(offsetof(struct times, len) == GO_TIMES_LEN && offsetof(struct times, time) == GO_TIMES, "go/layout.h");
+
 struct view {
     struct times *known; /* NULL: nothing */
     rf_epoch own, extra;

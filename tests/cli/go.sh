@@ -239,6 +239,65 @@ said '^  sync/atomic.AddInt64()$'
 said '/atomic.go:7 '
 said '/atomic.go:15 '
 
+# Of several accesses the last is told, and where that was, though only the first of each variable and stack is a call into C.
+cat >later.go <<'GO'
+package main
+
+import (
+	"runtime"
+	"sync"
+)
+
+var (
+	x, y, seen int
+	finished   bool
+	mutex      sync.Mutex
+)
+
+func later() {
+	mutex.Lock()
+	mutex.Unlock()
+}
+
+func first() {
+	for i := 0; i < 3; i++ {
+		x = 1
+		seen += y
+		later()
+	}
+	x = 2
+	if y != 0 {
+		x = 3
+	}
+	finish()
+}
+
+//go:norace
+func finish() { finished = true }
+
+//go:norace
+func wait() {
+	for !finished {
+		runtime.Gosched()
+	}
+}
+
+func main() {
+	go first()
+	wait()
+	x = 4
+	y = 5
+}
+GO
+status 0 "$REDFLAG" go build -o later later.go
+status 66 env GORACE=atexit_sleep_ms=0 ./later
+said '^Found 2 data race(s)$'
+said '/later.go:25 '
+said '/later.go:26 '
+said '/later.go:45 '
+said '/later.go:46 '
+! grep -q '/later.go:2[12] ' out || fail "an access that is not the last was told"
+
 # Other detectors. AccuLock sees what only the order of two locks hides, and what locks protect it does not report.
 cat >hidden.go <<'GO'
 package main
