@@ -1,5 +1,7 @@
 #include "guest/escape.h"
 
+#include <emmintrin.h>
+
 #include "guest/caper.h"
 #include "guest/heap.h"
 #include "guest/memory.h"
@@ -15,6 +17,7 @@
 #define LARGEST ((size_t)1 << 24) /* blocks above it are taken as escaped: their part of the table would be large, too */
 
 uint16_t **rf_escape_leaves;
+struct rf_fresh *rf_fresh_blocks;
 
 /* Blocks that have escaped and whose content is still to be looked at. Under the lock, which busy threads hold. */
 static struct {
@@ -33,6 +36,8 @@ void rf_escape_begin(void)
     if (!rf_escape_leaves)
         rf_die("--escape: the kernel refuses %zu bytes of addresses", LEAVES * sizeof *rf_escape_leaves);
     rf_heap_apart = 1;
+    if (rf_caper_on)
+        rf_fresh_blocks = rf_reserve(RF_ESCAPED * sizeof *rf_fresh_blocks); /* NULL: it costs more */
 }
 
 /* The states from here on, up to the end of the leaf. */
@@ -77,10 +82,44 @@ static void clear_states(uintptr_t addr, size_t size)
     }
 }
 
+/* The cell of this owner, if it has the block, has none any more. */
+static void empty_cell(uint32_t owner, uintptr_t block)
+{
+    if (!rf_fresh_blocks)
+        return;
+    struct rf_fresh *cell = &rf_fresh_blocks[owner - 1];
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&cell->at, __ATOMIC_RELAXED) == block)
+        __atomic_store_n(&cell->size, 0, __ATOMIC_RELAXED);
+}
+
+static void fill_cell(struct rf_self *self, uintptr_t block, size_t size)
+{
+    uint32_t owner = rf_escape_owner(self);
+    struct rf_fresh *cell = &rf_fresh_blocks[owner - 1];
+    bool mine = rf_busy_enter(self);
+    __atomic_store_n(&cell->size, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->at, block, __ATOMIC_RELEASE);
+    __atomic_store_n(&cell->size, size, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (rf_escape_state(block) != owner) /* a number that looks like its address */
+        __atomic_store_n(&cell->size, 0, __ATOMIC_RELAXED);
+    rf_busy_leave(self, mine);
+}
+
+void rf_escape_not_fresh(uintptr_t block)
+{
+    uint32_t state = rf_escape_leaves ? rf_escape_state(block) : 0;
+    if (state && !(state & RF_ESCAPED))
+        empty_cell(state, block);
+}
+
 bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
 {
     bool private = size <= LARGEST && rf_escape_owner(self) != RF_ESCAPED;
     private ? set_states(addr, size, (uint16_t)rf_escape_owner(self)) : clear_states(addr, size);
+    if (private && rf_fresh_blocks && size >= RF_FRESH_LEAST)
+        fill_cell(self, addr, size);
     return private;
 }
 
@@ -94,8 +133,11 @@ bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size)
 {
     rf_escape_flush(self);
     bool private = is_private(self, addr);
-    if (rf_escape_state(addr))
+    uint32_t state = rf_escape_state(addr);
+    if (state)
         set_states(addr, size, 0);
+    if (state && !(state & RF_ESCAPED))
+        empty_cell(state, addr);
     return private;
 }
 
@@ -111,6 +153,7 @@ static void mark(uintptr_t value)
         return;
     rf_origin_escapes_note(block.note);
     set_states(block.addr, block.usable, (uint16_t)(state | RF_ESCAPED));
+    empty_cell(state, block.addr);
     if (left.count == left.room) {
         size_t room = left.room ? 2 * left.room : 512;
         uintptr_t *larger = rf_pages(room * sizeof *larger);
@@ -124,12 +167,41 @@ static void mark(uintptr_t value)
     left.list[left.count++] = block.addr;
 }
 
+#define AT_ONCE 128u
+
+/* Of four words from there on: all ones for each that may be an address, by its upper half. Each half is read whole, as if by itself. */
+static inline __m128i address_like(uintptr_t at)
+{
+    __m128 one = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)at));
+    __m128 other = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(at + 16)));
+    __m128i halves = _mm_castps_si128(_mm_shuffle_ps(one, other, _MM_SHUFFLE(3, 1, 3, 1)));
+    return _mm_cmpeq_epi32(_mm_and_si128(halves, _mm_set1_epi32((int)-(RF_USER_END >> 32))), _mm_setzero_si128());
+}
+
+/* From here on, up to what may be an address, or has to be looked at because less than AT_ONCE bytes are left. A block is looked through
+ * while its thread holds a lock of the program's, and most that large ones hold are numbers. */
+static uintptr_t skip_numbers(uintptr_t at, uintptr_t to)
+{
+    for (; to - at >= AT_ONCE; at += AT_ONCE) {
+        __m128i low = _mm_or_si128(address_like(at), address_like(at + 32));
+        __m128i high = _mm_or_si128(address_like(at + 64), address_like(at + 96));
+        if (_mm_movemask_epi8(_mm_or_si128(low, high)))
+            break;
+    }
+    return at;
+}
+
 static void mark_all_in(uintptr_t from, uintptr_t to)
 {
-    for (uintptr_t at = (from + 7) & ~(uintptr_t)7; at + 8 <= to; at += 8) {
-        uintptr_t value = __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
-        if (value - 4096 < RF_USER_END - 4096 && !rf_is_escaped(value)) /* most are no addresses at all */
-            mark(value);
+    uintptr_t at = (from + 7) & ~(uintptr_t)7;
+    while (at + 8 <= to) {
+        at = skip_numbers(at, to);
+        uintptr_t end = to - at < AT_ONCE ? to : at + AT_ONCE;
+        for (; at + 8 <= end; at += 8) {
+            uintptr_t value = __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
+            if (value - 4096 < RF_USER_END - 4096 && !rf_is_escaped(value)) /* most are no addresses at all */
+                mark(value);
+        }
     }
 }
 

@@ -17,6 +17,11 @@
  * 6. rf_hot.own says at once what most accesses need to know: the state that makes a block the thread's own, while nothing that it has
  *    stored is still to be looked at; 0 otherwise. The thread writes it, with what it has stored: 0 before there is something, the
  *    state after there is nothing any more, so that a signal handler never finds the state too early.
+ * 7. The last large block that a thread allocated is known by its bounds as well, to Caper's hooks, for blocks that are filled when they are
+ *    new: rf_fresh_blocks has a cell for each slot. While that has a size, all states of the block are the owner's. rf_hot.fresh leads there
+ *    while rf_hot.own is not 0, and to an empty cell otherwise. The owner writes it, while it is busy, and then looks at the state;
+ *    whoever changes the state, or frees the block, does so and then empties the cell if it has the block. Between the two steps
+ *    each has a fence, so that one of them sees what the other did.
  *
  * doc/sync.md says what this misses in C, and tests/programs/escape-*.c show it.
  */
@@ -31,6 +36,10 @@
 #define RF_ESCAPE_OWN 0x10000u /* in rf_hot.own, so that no state is 0 there */
 #define RF_USER_END ((uintptr_t)1 << 47) /* no address of a program is larger */
 #define RF_ESCAPE_LEAF 22 /* bits of an address that a leaf of the table covers */
+
+/* By the slot. NULL: it is not Caper that asks. */
+extern struct rf_fresh *rf_fresh_blocks RF_OURS;
+#define RF_FRESH_LEAST ((size_t)256)
 
 /* The leaves: [masked address >> RF_ESCAPE_LEAF]. NULL until the analysis is switched on. */
 extern uint16_t **rf_escape_leaves RF_OURS;
@@ -65,12 +74,16 @@ static inline void rf_escape_keep(struct rf_self *self, uintptr_t addr, size_t s
 {
     uint32_t owner = rf_escape_owner(self);
     rf_hot.own = 0;
+    rf_hot.fresh = &rf_fresh_nothing;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self->stored_at = addr;
     self->stored_size = size;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (!size && rf_escape_leaves && owner != RF_ESCAPED && self == rf_hot.self)
+    if (!size && rf_escape_leaves && owner != RF_ESCAPED && self == rf_hot.self) {
         rf_hot.own = owner | RF_ESCAPE_OWN;
+        if (rf_fresh_blocks)
+            rf_hot.fresh = &rf_fresh_blocks[owner - 1];
+    }
 }
 
 void rf_escape_begin(void); /* the options are read */
@@ -108,5 +121,8 @@ void rf_escape_flush(struct rf_self *self);                  /* invariant 3; bus
 /* A block of the heap is new, and its history cleared; or is about to be free. False: it is not, was not private to the thread. */
 bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size);
 bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size);
+
+/* A block is freed, or becomes another: invariant 7. */
+void rf_escape_not_fresh(uintptr_t block);
 
 #endif

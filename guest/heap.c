@@ -255,6 +255,8 @@ void rf_heap_release(void *address, uintptr_t pc)
     struct rf_span *span = checked(address, &side, "free");
     uint64_t was = __atomic_load_n(side, __ATOMIC_RELAXED), freed = (uint64_t)RF_SIDE_FREED << 32;
     struct rf_cache *cache = rf_hot.self ? rf_hot.self->heap : NULL;
+    if (__builtin_expect(rf_fresh_blocks != NULL, 0))
+        rf_escape_not_fresh((uintptr_t)address);
     if (__builtin_expect(self && cache && cache->owner && !side_wide(was), 1)) {
         freed += (was & RF_SIDE_SLACK) + cache->owner - ((uint64_t)RF_SIDE_TAKEN << 32) + tell_freed(span, (uintptr_t)address, pc);
     } else {
@@ -326,6 +328,8 @@ void *rf_heap_resize(void *address, size_t size, uintptr_t pc)
     uint64_t *side;
     struct rf_span *span = checked(address, &side, "realloc");
     uintptr_t block = (uintptr_t)address;
+    if (__builtin_expect(rf_fresh_blocks != NULL, 0))
+        rf_escape_not_fresh(block);
     if (resize_in_place(self, span, side, &block, size, pc))
         return (void *)block;
     size_t was = span->block ? span->block : span->length; /* malloc_usable_size() let the program use all of it */

@@ -73,6 +73,12 @@ struct rf_frame {
 
 struct rf_self;
 
+/* From here on, so many bytes; 0: none. A line of the cache for each, as another thread may be reading the next. */
+struct rf_fresh {
+    _Alignas(64) uintptr_t at;
+    size_t size;
+};
+
 struct rf_hot {
     uint64_t base, span, base2;
     struct rf_frame *top;
@@ -81,11 +87,13 @@ struct rf_hot {
     uint64_t stamp;
     uint64_t *seen;
     uint32_t own; /* RF_ESCAPE_OWN and the state of the thread's private blocks, or 0: look closer (guest/escape.h, 6) */
+    const struct rf_fresh *fresh; /* a block that is all the thread's own: guest/escape.h, 7. Never NULL */
 };
 
 /* Of a thread that the guest does not know. */
 extern uint64_t rf_seen_nothing[2 * RF_SEEN] RF_OURS;
-#define RF_HOT_NONE { .seen = rf_seen_nothing }
+extern const struct rf_fresh rf_fresh_nothing RF_OURS;
+#define RF_HOT_NONE { .seen = rf_seen_nothing, .fresh = &rf_fresh_nothing }
 
 extern RF_TLS struct rf_hot rf_hot;
 

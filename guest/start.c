@@ -36,6 +36,7 @@
 #include "guest/unchecked.h"
 
 uint64_t rf_seen_nothing[2 * RF_SEEN];
+const struct rf_fresh rf_fresh_nothing;
 RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started;
 

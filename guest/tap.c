@@ -91,6 +91,19 @@ static void put_address(struct code *code, uint64_t value)
     code->at += sizeof value;
 }
 
+/* Returns if the address is in the block that rf_hot.fresh says; goes on behind it otherwise. */
+static void put_fresh_check(struct code *code)
+{
+    uint32_t fresh = (uint32_t)((uintptr_t)&rf_hot.fresh - (uintptr_t)__builtin_thread_pointer());
+    put(code, "\x64\x48\x8b\x0c\x25", 5); /* mov %fs:fresh, %rcx */
+    put(code, (const char *)&fresh, sizeof fresh);
+    put(code, "\x48\x89\xf8"        /* mov %rdi, %rax */
+              "\x48\x2b\x01"        /* sub (%rcx), %rax: at */
+              "\x48\x3b\x41\x08"    /* cmp 8(%rcx), %rax: size */
+              "\x73\x01\xc3", 13); /* jae behind it; ret */
+}
+_Static_assert(offsetof(struct rf_fresh, at) == 0 && offsetof(struct rf_fresh, size) == 8, "put_fresh_check()");
+
 /* Returns if the state of the address is the one that rf_hot.own says; goes on behind it otherwise. The state is found as rf_escape_place()
  * does. */
 static void put_own_check(struct code *code)
@@ -149,6 +162,8 @@ void rf_tap_hooks(uint8_t *block)
         }
         if (rf_text_has(name, "range")) /* these find the tap by themselves */
             continue;
+        if (rf_tap->own_returns && rf_fresh_blocks)
+            put_fresh_check(&code);
         if (rf_tap->own_returns && rf_escape_leaves)
             put_own_check(&code);
         put_jump(&code, size, rf_text_has(name, "write") ? RF_WRITE : RF_READ);

@@ -38,6 +38,7 @@
 #define KEPT 4096u
 
 uint64_t rf_seen_nothing[2 * RF_SEEN];
+const struct rf_fresh rf_fresh_nothing;
 RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started = 1;
 struct rf_run_options rf_options = { .detector = "fasttrack", .on_race = "report" };
@@ -191,6 +192,7 @@ void rf_txn_new_memory(struct rf_self *self, uintptr_t addr, size_t size)
 
 /* No escape analysis here: it looks at the memory itself, and there is none. */
 uint16_t **rf_escape_leaves;
+struct rf_fresh *rf_fresh_blocks;
 
 void rf_escape_begin(void)
 {

@@ -27,6 +27,7 @@
 #endif
 
 uint64_t rf_seen_nothing[2 * RF_SEEN];
+const struct rf_fresh rf_fresh_nothing;
 RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
 int rf_started = 1;
 
@@ -81,6 +82,7 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
 }
 
 uint16_t **rf_escape_leaves;
+struct rf_fresh *rf_fresh_blocks;
 const struct rf_tap *rf_tap;
 bool rf_caper_on, rf_origins_on;
 
@@ -104,6 +106,11 @@ bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
 {
     (void)self, (void)addr, (void)size;
     return true;
+}
+
+void rf_escape_not_fresh(uintptr_t block)
+{
+    (void)block;
 }
 
 bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size)
