@@ -29,6 +29,7 @@ struct rf_locksets {
     struct rf_memory *memory;
     struct rf_lockset_entry *sets;
     uint32_t count, cap;
+    uint32_t most; /* locks in the largest one */
     struct rf_map by_hash; /* hash of the members -> first set of the chain */
     struct rf_map locks;   /* key of a lock -> its number */
     uint64_t *keys;        /* and back */
@@ -80,6 +81,8 @@ static inline rf_lockset rf_lockset_intern(struct rf_locksets *table, const uint
         if (table->sets[set].count == count && !memcmp(table->sets[set].locks, locks, count * sizeof *locks))
             return set;
     table->inserts++;
+    if (count > table->most)
+        table->most = count;
     rf_lockset set = table->count++;
     table->sets = rf_grow(table->memory, table->sets, &table->cap, table->count, sizeof *table->sets);
     uint32_t *copy = rf_alloc(table->memory, count * sizeof *copy);

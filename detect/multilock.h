@@ -18,15 +18,24 @@
  *    So a may be of any earlier epoch and of any thread.
  * 5. 3 and 4 only use that an access has one lockset and that a race needs disjoint ones. So they hold for read-write locks,
  *    with all locks held for a read and the exclusive ones for a write.
+ * 6. a is taken out if ML_PETALS later accesses of its slot are fit to stand for it, any two of which have the same locks in common,
+ *    those and no others, which lockset(a) has, too; and if nobody holds as many as ML_PETALS locks. If c races with a, it is
+ *    unordered with all of them, and has none of the locks that they have in common. Each of its locks is in one of the others'
+ *    sets at most; so there is one that has none of them, and c races with that one. A variable that is accessed under one lock and,
+ *    beneath it, under each of a thousand others would have a thousand pairs otherwise. What was taken out before somebody came to
+ *    hold that many locks may be missed: by him, if he holds one of each of the sets.
  *
  * As printed, the first loops of Algorithms 22 and 23 insert the new pair inside the loop: for each pair that does not
  * subsume it, even if a later one does, and never into empty sets. It is inserted here once, after no pair subsumed it (the
  * text of section 3.5 says the same), and after the second loop, which would otherwise take the new pair out again.
+ *
+ * detect/multilock.inc holds the rules: for these cells, and for the words of the runtime (guest/multi.h).
  */
 #ifndef RF_DETECT_MULTILOCK_H
 #define RF_DETECT_MULTILOCK_H
 
 #include "detect/accu.h"
+#include "detect/kinds.h"
 #include "detect/pairs.h"
 
 /* How many accesses were redundant, and how many are or were in R and W. */
@@ -52,84 +61,50 @@ struct ml_cell {
     struct rf_pairs reads, writes;
 };
 
-/* Rule 3: a pair that makes an access with these locks redundant. The newest come first: they are the likely ones. */
-static inline bool ml_covered(struct ml_rules *m, struct rf_pairs *pairs, rf_epoch now, rf_lockset locks)
-{
-    const struct rf_pair *list = rf_pairs_list(pairs);
-    for (uint32_t i = pairs->count; i-- > 0;)
-        if (list[i].epoch == now && rf_lockset_subset(&m->accu.locksets, list[i].locks, locks))
-            return true;
-    return false;
-}
-
-/* Rule 4: takes out the pairs that an access with these locks stands for. */
-static inline void ml_take_out(struct ml_rules *m, struct rf_pairs *pairs, const struct rf_accu_thread *t, rf_lockset locks)
-{
-    struct rf_pair *list = rf_pairs_list(pairs);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < pairs->count; i++)
-        if (!rf_epoch_leq(list[i].epoch, &t->order.clock) || !rf_lockset_subset(&m->accu.locksets, locks, list[i].locks))
-            list[kept++] = list[i];
-    pairs->count = kept;
-}
-
-/* The loops of Algorithms 20 and 21: does a pair race with an access that has these locks? */
-static inline bool ml_races(struct ml_rules *m, struct rf_pairs *pairs, const struct rf_accu_thread *t, rf_lockset locks,
-                            bool writes)
-{
-    const struct rf_pair *list = rf_pairs_list(pairs);
-    for (uint32_t i = 0; i < pairs->count; i++)
-        if (!rf_epoch_leq(list[i].epoch, &t->order.clock) && rf_lockset_disjoint(&m->accu.locksets, list[i].locks, locks))
-            return rf_accu_race(&m->accu, t, list[i].epoch, list[i].note, writes, list[i].locks);
-    return false;
-}
-
-static inline void ml_add(struct ml_rules *m, struct rf_pairs *pairs, const struct rf_accu_thread *t, rf_lockset locks,
-                          uint32_t note)
-{
-    rf_pairs_add(pairs, m->accu.order.engine->memory, (struct rf_pair){ t->order.epoch, locks, note });
-}
-
-static __attribute__((noinline, unused)) bool ml_record_read(struct ml_rules *m, struct rf_accu_thread *t,
-                                                             struct ml_cell *cell, uint32_t note)
-{
-    m->counts.read_recorded++;
-    ml_take_out(m, &cell->reads, t, t->held.any);
-    ml_add(m, &cell->reads, t, t->held.any, note);
-    return ml_races(m, &cell->writes, t, t->held.any, true);
-}
-
-static __attribute__((noinline, unused)) bool ml_record_write(struct ml_rules *m, struct rf_accu_thread *t,
-                                                              struct ml_cell *cell, uint32_t note)
-{
-    rf_lockset locks = t->held.exclusive;
-    m->counts.write_recorded++;
-    ml_take_out(m, &cell->reads, t, locks);
-    ml_take_out(m, &cell->writes, t, locks);
-    bool race = ml_races(m, &cell->writes, t, locks, true) || ml_races(m, &cell->reads, t, locks, false);
-    ml_add(m, &cell->writes, t, locks, note);
-    return race;
-}
+#define ML(name) ml_rules_##name
+#define ML_STATE struct ml_rules
+#define ML_THREAD struct rf_accu_thread
+#define ML_CELL struct ml_cell
+#define ML_LIST struct rf_pairs
+#define ML_ITEM struct rf_held_epoch
+#define ML_WRITES(cell, kinds) ((kinds)&ML_WRITE ? &(cell)->writes : NULL)
+#define ML_READS(cell, kinds) ((kinds)&ML_READ ? &(cell)->reads : NULL)
+#define ML_ITEMS(list) rf_pairs_list(list)
+#define ML_IS(item, kinds) ((kinds) != 0)
+#define ML_PARTS(item) 1u
+#define ML_LEAVE(item, parts) ((parts) == 0)
+#define ML_IS_NOW(t, item) ((item)->epoch == (t)->order.epoch)
+#define ML_ORDERED(t, item) rf_epoch_leq((item)->epoch, &(t)->order.clock)
+#define ML_LOCKS(d, item) ((item)->locks)
+#define ML_HELD(d, t, kind) ((kind) == ML_READ ? (t)->held.any : (t)->held.exclusive)
+#define ML_SUBSET(d, a, b) rf_lockset_subset(&(d)->accu.locksets, a, b)
+#define ML_DISJOINT(d, a, b) rf_lockset_disjoint(&(d)->accu.locksets, a, b)
+#define ML_COMMON(d, a, b) rf_lockset_intersect(&(d)->accu.locksets, a, b)
+#define ML_MOST(d) ((d)->accu.locksets.most)
+#define ML_SLOT(item) rf_epoch_slot((item)->epoch)
+#define ML_TIME(item) rf_epoch_time((item)->epoch)
+#define ML_MY_SLOT(t) ((t)->order.slot)
+#define ML_RACE(d, t, item, kinds)                                                                                          \
+    rf_accu_race(&(d)->accu, t, (item)->epoch, (item)->note, (kinds)&ML_WRITE, (item)->locks)
+#define ML_ADD(d, t, cell, kind, parts, note)                                                                               \
+    rf_pairs_add((kind) == ML_READ ? &(cell)->reads : &(cell)->writes, (d)->accu.order.engine->memory,                      \
+                 (struct rf_held_epoch){ (t)->order.epoch, ML_HELD(d, t, kind), note })
+#define ML_COUNT(d, kind, redundant)                                                                                        \
+    ((kind) == ML_READ ? (redundant) ? (d)->counts.read_redundant++ : (d)->counts.read_recorded++                           \
+     : (redundant)     ? (d)->counts.write_redundant++                                                                      \
+                       : (d)->counts.write_recorded++)
+#include "detect/multilock.inc"
 
 /* Algorithms 20 and 22. */
 static inline bool ml_rules_read(struct ml_rules *m, struct rf_accu_thread *t, struct ml_cell *cell, uint32_t note)
 {
-    if (ml_covered(m, &cell->reads, t->order.epoch, t->held.any) ||
-        ml_covered(m, &cell->writes, t->order.epoch, t->held.any)) {
-        m->counts.read_redundant++;
-        return false;
-    }
-    return ml_record_read(m, t, cell, note);
+    return ml_rules_access(m, t, cell, ML_READ, 1, note);
 }
 
 /* Algorithms 21 and 23. */
 static inline bool ml_rules_write(struct ml_rules *m, struct rf_accu_thread *t, struct ml_cell *cell, uint32_t note)
 {
-    if (ml_covered(m, &cell->writes, t->order.epoch, t->held.exclusive)) {
-        m->counts.write_redundant++;
-        return false;
-    }
-    return ml_record_write(m, t, cell, note);
+    return ml_rules_access(m, t, cell, ML_WRITE, 1, note);
 }
 
 static inline void ml_rules_init(struct ml_rules *m, struct rf_engine *engine)

@@ -10,24 +10,24 @@
 #include "core/clock.h"
 #include "core/lockset.h"
 
-struct rf_pair {
+struct rf_held_epoch {
     rf_epoch epoch;
     rf_lockset locks;
     uint32_t note;
 };
 
 struct rf_pairs {
-    struct rf_pair one;
-    struct rf_pair *more;
+    struct rf_held_epoch one;
+    struct rf_held_epoch *more;
     uint32_t count, cap; /* cap is 0 while `one` is in use */
 };
 
-static inline struct rf_pair *rf_pairs_list(struct rf_pairs *pairs)
+static inline struct rf_held_epoch *rf_pairs_list(struct rf_pairs *pairs)
 {
     return pairs->cap ? pairs->more : &pairs->one;
 }
 
-static inline void rf_pairs_add(struct rf_pairs *pairs, struct rf_memory *memory, struct rf_pair pair)
+static inline void rf_pairs_add(struct rf_pairs *pairs, struct rf_memory *memory, struct rf_held_epoch pair)
 {
     if (pairs->count && pairs->count >= pairs->cap) {
         bool first = !pairs->cap;

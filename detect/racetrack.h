@@ -54,7 +54,7 @@ struct rt_cell {
 static inline bool rt_merge(struct rt *d, const struct rf_accu_thread *t, struct rt_cell *cell, rf_lockset locks,
                             uint32_t note, uint32_t *ended)
 {
-    struct rf_pair *list = rf_pairs_list(&cell->threads);
+    struct rf_held_epoch *list = rf_pairs_list(&cell->threads);
     uint32_t kept = 0;
     *ended = 0;
     for (uint32_t i = 0; i < cell->threads.count; i++) {
@@ -64,7 +64,7 @@ static inline bool rt_merge(struct rt *d, const struct rf_accu_thread *t, struct
             *ended += rf_order_owner(&d->accu.order, list[i].epoch) != t->order.index;
     }
     cell->threads.count = kept;
-    rf_pairs_add(&cell->threads, d->engine.memory, (struct rf_pair){ t->order.epoch, locks, note });
+    rf_pairs_add(&cell->threads, d->engine.memory, (struct rf_held_epoch){ t->order.epoch, locks, note });
     return kept;
 }
 
@@ -72,7 +72,7 @@ static inline void rt_start_alone(struct rt *d, const struct rf_accu_thread *t, 
                                   uint32_t note)
 {
     cell->threads.count = 0;
-    rf_pairs_add(&cell->threads, d->engine.memory, (struct rf_pair){ t->order.epoch, locks, note });
+    rf_pairs_add(&cell->threads, d->engine.memory, (struct rf_held_epoch){ t->order.epoch, locks, note });
 }
 
 /* The variable is shared and C is up to date. */
@@ -94,7 +94,7 @@ static inline bool rt_race(struct rt *d, const struct rf_accu_thread *t, struct 
 {
     uint32_t me = t->order.index + 1;
     const struct rt_writer *write = cell->last.thread_plus_1 && cell->last.thread_plus_1 != me ? &cell->last : &cell->other;
-    struct rf_pair first = *rf_pairs_list(&cell->threads);
+    struct rf_held_epoch first = *rf_pairs_list(&cell->threads);
     if (write->thread_plus_1 && write->thread_plus_1 != me)
         d->engine.first = (struct rf_side){ .thread = write->thread_plus_1 - 1,
                                             .note = write->note,

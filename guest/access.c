@@ -207,7 +207,7 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
             if (!step->now)
                 step->now = rf_moment_now(self, pc, flags, size);
             if (step->now) {
-                alike = whole > 1 && runs && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
+                alike = whole > 1 && runs && !rf_multi && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
                 if (rf_step_granule(place, word, mask, step) && !races) {
                     *race = race_of(step, addr, length); /* what lies in this granule: only that is known to race */
                     races = true;

@@ -5,16 +5,17 @@
 #include "guest/memory.h"
 #include "guest/moments.h"
 #include "guest/options.h"
+#include "guest/text.h"
 #include "guest/threads.h"
+#include "guest/transactions.h"
 
-bool rf_accu;
+bool rf_accu, rf_multi;
 
 bool rf_accu_begin(void)
 {
-    const char *name = rf_options.detector, *mine = "acculock";
-    while (*name && *name == *mine)
-        name++, mine++;
-    rf_accu = *name == *mine && !rf_options.stats && rf_options.on_race[0] == 'r';
+    bool multi = rf_text_same(rf_options.detector, "multilock"), alone = !rf_options.stats && rf_options.on_race[0] == 'r';
+    rf_accu = (multi || rf_text_same(rf_options.detector, "acculock")) && alone;
+    rf_multi = multi && rf_accu;
     return rf_accu;
 }
 
@@ -56,7 +57,7 @@ rf_lockset rf_accu_locks(struct rf_self *self, uint32_t moment, bool writes)
     uint32_t locks = rf_moment_locks(moment);
     if (locks & AL_SEVERAL)
         return locks & ~AL_SEVERAL;
-    bool transaction = rf_note_flags(rf_moment_note(moment)) & RF_A_TXN;
+    bool transaction = __builtin_expect(rf_txn_used, 0) && rf_note_flags(rf_moment_note(moment)) & RF_A_TXN;
     return __builtin_expect(rf_locks_have_modes || transaction, 0) ? rf_locks_protecting(self, locks, writes, transaction) : locks;
 }
 

@@ -28,8 +28,9 @@
 #define RF_ACCU_MANY 64u
 
 extern bool rf_accu RF_OURS;
+extern bool rf_multi RF_OURS; /* guest/multi.h: another detector on the same clocks and locks */
 
-/* The options ask for acculock, and for nothing that it can only do behind the tap: there it counts (--stats), and there it refuses
+/* The options ask for acculock, or for multilock, and for nothing that it can only do behind the tap: there it counts (--stats), and there it refuses
  * accesses (--on-race). */
 bool rf_accu_begin(void);
 
@@ -44,6 +45,7 @@ rf_lockset rf_accu_locks(struct rf_self *self, uint32_t moment, bool writes);
  * results have no modes. */
 rf_lockset rf_locks_common(struct rf_self *self, rf_lockset a, rf_lockset b);
 rf_lockset rf_locks_protecting(struct rf_self *self, uint32_t set, bool writes, bool transaction);
+uint32_t rf_locks_most(void); /* in the largest set so far */
 extern bool rf_locks_have_modes RF_OURS; /* some lock was held for reading: before that, every set is what it protects */
 
 /* A race that was told is not told again at other addresses, if both of its places are the same. */

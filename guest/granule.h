@@ -222,6 +222,10 @@ static inline bool rf_step_mine(const struct rf_step *step, uint32_t moment)
 /* A moment may leave a set, one of so many, when one of now takes its place. */
 static inline bool rf_step_replaces(const struct rf_step *step, uint32_t moment, uint32_t count)
 {
+    if (__builtin_expect(rf_multi, 0)) { /* rule 4 of detect/multilock.h, where it is easily seen */
+        uint32_t locks = rf_moment_locks(step->now);
+        return (!locks || locks == rf_moment_locks(moment)) && rf_step_ordered(step, moment);
+    }
     if (__builtin_expect(rf_accu, 0) && count < RF_ACCU_MANY)
         return rf_step_mine(step, moment);
     return rf_step_ordered(step, moment);

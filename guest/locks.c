@@ -21,6 +21,12 @@ struct joined {
     uint32_t told;        /* as_told(): that it was wanted so is known to guest/lock_order.c; 0: it is not */
 };
 
+/* What rf_locks_common() and rf_locks_protecting() answered. */
+struct common {
+    uint32_t a, b, result; /* b 0: none */
+};
+#define COMMON 1024u
+
 /* What this file keeps of a thread: self->locking. Nobody else looks at it. */
 struct locking {
     struct rf_held_now *held;
@@ -28,9 +34,7 @@ struct locking {
     struct joined *joined; /* found by what they are */
     uint32_t joined_mask;  /* how many, less one */
     uint32_t missed;       /* how often one was not there, since they became so many */
-    struct {
-        uint32_t a, b, result; /* rf_locks_common(), rf_locks_protecting(); b 0: none */
-    } common[CACHE];
+    struct common *common; /* of a thread that asked */
 };
 
 /* A member of a set: a lock's number and its mode. A lock's number belongs to its address: memory that is used again for another
@@ -163,6 +167,7 @@ void rf_locks_thread_end(struct rf_self *self)
         return;
     rf_give(locking->held, locking->cap * sizeof *locking->held);
     rf_give(locking->joined, (locking->joined_mask + 1) * sizeof *locking->joined);
+    rf_give(locking->common, COMMON * sizeof *locking->common);
     rf_give(locking, sizeof *locking);
     self->locking = NULL;
 }
@@ -600,21 +605,20 @@ bool rf_locks_have_modes;
 /* What the thread asked lately; it may have no place to remember. */
 static bool recalled(const struct locking *locking, uint32_t a, uint32_t b, rf_lockset *result)
 {
-    uint32_t at = (a * 31 + b) % CACHE;
-    if (!locking || locking->common[at].a != a || locking->common[at].b != b)
+    const struct common *common = locking && locking->common ? &locking->common[(a * 31 + b) % COMMON] : NULL;
+    if (!common || common->a != a || common->b != b)
         return false;
-    *result = locking->common[at].result;
+    *result = common->result;
     return true;
 }
 
 static void remember(struct locking *locking, uint32_t a, uint32_t b, rf_lockset result)
 {
-    uint32_t at = (a * 31 + b) % CACHE;
     if (!locking)
         return;
-    locking->common[at].a = a;
-    locking->common[at].b = b;
-    locking->common[at].result = result;
+    if (!locking->common)
+        locking->common = rf_take(COMMON * sizeof *locking->common);
+    locking->common[(a * 31 + b) % COMMON] = (struct common){ a, b, result };
 }
 
 rf_lockset rf_locks_common(struct rf_self *self, rf_lockset a, rf_lockset b)
@@ -649,6 +653,12 @@ rf_lockset rf_locks_protecting(struct rf_self *self, uint32_t set, bool writes, 
     rf_spin_unlock(&sets_lock);
     remember(locking, set, how, result);
     return result;
+}
+
+/* Without the lock: it only grows, and who adds a lock to its own set has seen that done. */
+uint32_t rf_locks_most(void)
+{
+    return __atomic_load_n(&sets.most, __ATOMIC_RELAXED);
 }
 
 void rf_locks_fork_before(void)

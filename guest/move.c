@@ -56,6 +56,10 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
         rf_touch(place);
         return;
     }
+    if (__builtin_expect(rf_multi, 0)) {
+        rf_multi_copy(place, first, (unsigned)offset, mask);
+        return;
+    }
     struct rf_slices old, slices = { .count = 0 };
     struct rf_stripe *stripe = rf_stripe_of(place);
     struct rf_step step = { .stripe = stripe, .self = rf_hot.self };

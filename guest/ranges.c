@@ -25,6 +25,10 @@ void rf_word_clear(uint64_t *place)
         return;
     if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0))
         rf_policy_clear(place, 0xff);
+    if (__builtin_expect(rf_multi, 0)) {
+        rf_multi_clear(place, 0xff);
+        return;
+    }
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
     word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -48,6 +52,10 @@ static void clear_bytes(uint64_t *place, unsigned mask)
         return;
     if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0))
         rf_policy_clear(place, mask);
+    if (__builtin_expect(rf_multi, 0)) {
+        rf_multi_clear(place, mask);
+        return;
+    }
     struct rf_stripe *stripe = rf_stripe_of(place);
     struct rf_step step = { .stripe = stripe, .self = rf_hot.self };
     rf_spin_lock(&stripe->lock);

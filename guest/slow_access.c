@@ -181,7 +181,9 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
     }
     if (__builtin_expect(rf_accu, 0)) /* the locks of the last write are asked for soon, and are far away */
         __builtin_prefetch((const struct rf_noted *)RF_NOTES + RF_WORD_X(word));
-    if (!repeats(place, word, mask, step->flags) && !joins(step, place, word, mask, pc, size)) {
+    bool known = __builtin_expect(rf_multi, 0) ? rf_word_repeats(place, word, mask, step->flags)
+                                               : repeats(place, word, mask, step->flags) || joins(step, place, word, mask, pc, size);
+    if (!known) {
         step->now = rf_moment_at_hand(step->self, rf_access_key(pc, step->flags, size));
         if (!step->now && !(step->now = rf_moment_now(step->self, pc, step->flags, size)))
             return;
@@ -250,6 +252,21 @@ static __attribute__((noinline)) void slow_detour(struct rf_self *self, uintptr_
         rf_tell_race(self, addr, size, flags, pc, &race);
 }
 
+/* The same for MultiLock-HB. */
+static __attribute__((noinline)) bool multi_at_once(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
+{
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    bool again;
+    if ((word & RF_ODD_BIT) || !(step->now = rf_moment_at_hand(step->self, rf_access_key(pc, step->flags, size))) ||
+        !rf_multi_quick(step, word, mask, &next, &again) ||
+        !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    rf_touch(place);
+    if (again)
+        keep_step(step->self, word, next, pc, addr, size, step->flags, 0);
+    return true;
+}
+
 /* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
 static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                           unsigned flags)
@@ -258,6 +275,8 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
     if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
         rf_depot_node(self);
+    if (__builtin_expect(rf_multi, 0))
+        return multi_at_once(&step, addr, mask, pc, size);
     if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
         if (!joins(&step, place, word, mask, pc, size))
             return false;

@@ -7,6 +7,7 @@
 #include "guest/accu.h"
 #include "guest/granule.h"
 #include "guest/lanes.h"
+#include "guest/multi.h"
 #include "guest/pacer.h"
 #include "guest/policy.h"
 
@@ -49,6 +50,10 @@ static inline uint32_t rf_step_granule(uint64_t *place, uint64_t word, unsigned 
     uint64_t next;
     if (__builtin_expect(rf_policy != RF_POLICY_CAS, 0)) {
         rf_policy_step(place, mask, step);
+        return step->race;
+    }
+    if (__builtin_expect(rf_multi, 0)) {
+        rf_multi_step(place, word, mask, step);
         return step->race;
     }
     step->race = 0;

@@ -14,6 +14,7 @@
 #include "guest/granule.h"
 #include "guest/memory.h"
 #include "guest/moments.h"
+#include "guest/multi.h"
 #include "guest/nearby.h"
 #include "guest/options.h"
 #include "guest/policy.h"
@@ -91,6 +92,10 @@ static void visit_word(uint64_t *place, visit_fn *visit)
         uint64_t *lane = rf_lane_at(RF_WORD_X(word));
         for (unsigned i = 0; i < RF_GRANULE; i++)
             lane[i] = (uint64_t)visit((uint32_t)(lane[i] >> 32)) << 32 | visit((uint32_t)lane[i]);
+        return;
+    }
+    if (__builtin_expect(rf_multi, 0) && rf_word_is_record(word)) {
+        rf_multi_visit(word, visit_slice, visit);
         return;
     }
     if (rf_word_is_record(word)) {

@@ -339,7 +339,6 @@ static void hand_on_byte(struct knowledge **place, struct knowledge *own)
 static void hand_on(struct rf_self *self, const struct transaction *txn)
 {
     rf_spin_lock(&variables.lock);
-    rf_txn_used = true;
     struct knowledge *own = knowledge_of(&self->thread.clock);
     if (mode() == ALL)
         refer(&variables.everything, own);
@@ -380,6 +379,7 @@ static void commit(struct rf_self *self, struct transaction *txn)
     rf_busy_begin(self);
     receive(self, txn);
     rf_busy_end(self);
+    rf_txn_used = true; /* before there is a moment of a transaction in any history */
     for (uint32_t i = 0; i < txn->count; i++)
         look_at(self, &txn->parts[i]);
     rf_busy_begin(self);

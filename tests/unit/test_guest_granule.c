@@ -16,6 +16,7 @@
 #include "guest/lanes.c"
 #include "guest/memory.c"
 #include "guest/moments.c"
+#include "guest/multi.c"
 #include "guest/nearby.c"
 #include "guest/pacer.c"
 #include "guest/planes.c"
@@ -28,6 +29,7 @@
 #include "guest/units.c"
 
 #include "detect/acculock.h"
+#include "detect/multilock.h"
 #include "guest/transactions.h"
 #include "tests/harness.h"
 
@@ -94,7 +96,7 @@ bool rf_race_found(struct rf_self *self, const struct rf_found *race)
     return true;
 }
 
-bool rf_refuses;
+bool rf_refuses, rf_txn_used;
 bool rf_benign_any = true; /* each race is told, though it was before */
 
 bool rf_would_race(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
@@ -660,6 +662,7 @@ static void test_large_sets(void **state)
 }
 
 #include "tests/unit/guest_accu.inc"
+#include "tests/unit/guest_multi.inc"
 
 int main(void)
 {
@@ -667,6 +670,7 @@ int main(void)
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
                                         cmocka_unit_test(test_frames_below),
                                         cmocka_unit_test(test_long_range),
-                                        cmocka_unit_test(test_large_sets), cmocka_unit_test(test_acculock) };
+                                        cmocka_unit_test(test_large_sets), cmocka_unit_test(test_acculock),
+                                        cmocka_unit_test(test_multilock) };
     return cmocka_run_group_tests_name("guest granules", tests, begin, NULL);
 }
