@@ -359,8 +359,11 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     if (!same && !((word ^ next) << 8) && !((last->how ^ how) << 16)) { /* but for M, and for the offset */
         uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE;
         next = word | mask << 56;
-        same = mask <= 0xff && RF_WORD_M(next) != 0xff && /* else X changes */
-               (__builtin_expect(!rf_accu, 1) || !(rf_cell_is_pair(RF_WORD_X(next)) || (last->race && flags & RF_A_WRITE)));
+        bool is_pair = rf_cell_is_pair(RF_WORD_X(next)), is_whole = RF_WORD_M(next) == 0xff;
+        if (is_whole && (word & RF_WRITES_BIT)) /* as rf_word_join() does: no byte is left that X speaks of */
+            next &= ~RF_MOMENT_MASK;
+        same = mask <= 0xff && !(is_whole && is_pair) &&
+               (__builtin_expect(!rf_accu, 1) || !(is_whole || is_pair || (last->race && flags & RF_A_WRITE)));
     }
     bool stepped = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && last->first == rf_hot.first &&
                 last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks &&
