@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static const char usage[] =
     "       redflag caper --pairs FILE --show\n\n"
     "Runs a program and finds out which sites of its static pairs access memory that several threads can reach; a pair both of\n"
     "whose sites do may race. Over many runs no race of these runs is missed, and the list is much shorter than the static one.\n\n"
-    "      --pairs FILE     the static pairs: lines 'SITE1 SITE2', as `redflag static` prints\n"
+    "      --pairs FILE     the static pairs: what `redflag static` prints\n"
     "      --store WHERE    take the pairs from this store, and tell it of those that may race\n"
     "      --facts FILE     what `redflag static --facts` knows of each line (the pairs' file with .facts behind its name, if it\n"
     "                       is there): much less has to be looked at\n"
@@ -72,67 +73,111 @@ static bool means(const char *name, const struct rf_caper_site *site)
     return false;
 }
 
-/* Each name is looked up once. One that no site of the program has stands for accesses by functions of libc, which have no hook: it
- * counts as escaped (doc/caper.md), once the sites are known at all, unless the facts say that it cannot have. */
-static size_t find_dynamic(struct rf_caper *caper)
+/* Where a place's or a name's file is named, without its directory, and its line: what is the same of both. */
+static int by_end(const void *a, const void *b)
 {
-    size_t kept, dynamic = 0;
-    rf_caper_apply_origins(caper);
-    struct rf_caper_name *names = rf_caper_names_of(caper, &kept);
-    for (size_t i = 0; i < kept && caper->site_count; i++) {
-        bool there = false;
-        for (size_t j = 0; j < caper->site_count && !names[i].escaped; j++)
-            if ((caper->sites[j].escaped || !there) && means(names[i].name, &caper->sites[j])) {
-                there = true;
-                names[i].escaped = caper->sites[j].escaped;
-            }
-        const struct rf_facts *facts = caper->facts;
-        names[i].escaped |= !there && (!facts || rf_facts_access(facts, names[i].name, 'b', false) != RF_FACT_CANNOT);
-        names[i].escaped |= facts && rf_facts_access(facts, names[i].name, 'b', true) == RF_FACT_MAY;
-    }
-    for (size_t i = 0; i < caper->pair_count; i++) {
-        struct rf_caper_name first = { caper->pairs[i].first, false }, second = { caper->pairs[i].second, false };
-        caper->pairs[i].dynamic =
-            ((struct rf_caper_name *)bsearch(&first, names, kept, sizeof *names, rf_caper_by_name))->escaped &&
-            ((struct rf_caper_name *)bsearch(&second, names, kept, sizeof *names, rf_caper_by_name))->escaped;
-        dynamic += caper->pairs[i].dynamic;
-    }
-    free(names);
-    return dynamic;
+    const char *one = ((const struct rf_caper_site *)a)->place, *other = ((const struct rf_caper_site *)b)->place;
+    const char *x = strrchr(one, '/') ? strrchr(one, '/') + 1 : one,
+               *y = strrchr(other, '/') ? strrchr(other, '/') + 1 : other;
+    size_t here = strcspn(x, ":"), there = strcspn(y, ":");
+    int order = strncmp(x, y, here < there ? here : there);
+    if (order || here != there)
+        return order ? order : here < there ? -1 : 1;
+    unsigned long line = x[here] ? strtoul(x + here + 1, NULL, 10) : 0,
+                  mark = y[there] ? strtoul(y + there + 1, NULL, 10) : 0;
+    return line < mark ? -1 : line > mark;
 }
 
+/* Each name is looked up once. One that no site of the program has stands for accesses by functions of libc, which have no hook: it
+ * counts as escaped (doc/caper.md), once the sites are known at all, unless the facts say that it cannot have. */
+static uint64_t find_dynamic(struct rf_caper *caper)
+{
+    rf_caper_apply_origins(caper);
+    free(caper->escaped);
+    caper->escaped = rf_zeroed(caper->pairs.name_count, sizeof *caper->escaped);
+    if (caper->site_count)
+        qsort(caper->sites, caper->site_count, sizeof *caper->sites, by_end);
+    for (size_t i = 0; i < caper->pairs.name_count && caper->site_count; i++) {
+        char *name = caper->pairs.names[i];
+        bool there = false, escaped = false, line = strchr(name, ':') != NULL;
+        struct rf_caper_site key = { .place = name };
+        size_t low = 0, high = caper->site_count;
+        while (line && low < high) {
+            size_t middle = (low + high) / 2;
+            if (by_end(&caper->sites[middle], &key) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (size_t j = low; j < caper->site_count && !escaped; j++) {
+            if (line && by_end(&caper->sites[j], &key) != 0)
+                break;
+            if (means(name, &caper->sites[j])) {
+                there = true;
+                escaped = caper->sites[j].escaped;
+            }
+        }
+        const struct rf_facts *facts = caper->facts;
+        escaped |= !there && (!facts || rf_facts_access(facts, name, 'b', false) != RF_FACT_CANNOT);
+        escaped |= facts && rf_facts_access(facts, name, 'b', true) == RF_FACT_MAY;
+        caper->escaped[i] = escaped;
+    }
+    return rf_pair_list_pairs(&caper->pairs, caper->escaped, NULL, NULL);
+}
+
+struct telling {
+    struct rf_caper *caper;
+    json_t *results;
+    int status;
+};
+
 /* In portions, each of them one result. */
+static void tell(struct telling *telling)
+{
+    const struct rf_caper *caper = telling->caper;
+    if (json_array_size(telling->results) && rf_store_apply(caper->store, telling->results) != RF_STORE_DONE) {
+        char error[512], *spool = rf_spool_place();
+        size_t at;
+        json_t *one;
+        json_array_foreach(telling->results, at, one)
+        {
+            char *line = json_dumps(one, JSON_COMPACT);
+            if (!line || !rf_spool_add(spool, line, error)) {
+                fprintf(stderr, RF_CAPER_WHO ": the store is out of reach, and %s; %s has the sites\n", error, caper->state);
+                telling->status = RF_EXIT_USAGE;
+            }
+            free(line);
+        }
+        free(spool);
+    }
+    json_array_clear(telling->results);
+}
+
+static bool tell_pair(void *context, const char *first, const char *second, long long priority)
+{
+    struct telling *telling = context;
+    (void)priority;
+    json_array_append_new(telling->results, json_pack("{s:s, s:s, s:s, s:s, s:s}", "redflag", "pair", "first", first,
+                                                      "second", second, "origin", "caper", "stage", "dynamic"));
+    if (json_array_size(telling->results) == 1000)
+        tell(telling);
+    return !telling->status;
+}
+
 static int tell_store(struct rf_caper *caper)
 {
-    json_t *results = json_array();
-    int status = 0;
-    for (size_t i = 0; i <= caper->pair_count && !status; i++) {
-        if (i < caper->pair_count && caper->pairs[i].dynamic)
-            json_array_append_new(results,
-                                  json_pack("{s:s, s:s, s:s, s:s, s:s}", "redflag", "pair", "first", caper->pairs[i].first,
-                                            "second", caper->pairs[i].second, "origin", "caper", "stage", "dynamic"));
-        if (!json_array_size(results) || (i < caper->pair_count && json_array_size(results) < 1000))
-            continue;
-        if (rf_store_apply(caper->store, results) != RF_STORE_DONE) {
-            char error[512], *spool = rf_spool_place();
-            size_t at;
-            json_t *one;
-            json_array_foreach(results, at, one)
-            {
-                char *line = json_dumps(one, JSON_COMPACT);
-                if (!line || !rf_spool_add(spool, line, error)) {
-                    fprintf(stderr, RF_CAPER_WHO ": the store is out of reach, and %s; %s has the sites\n", error,
-                            caper->state);
-                    status = RF_EXIT_USAGE;
-                }
-                free(line);
-            }
-            free(spool);
-        }
-        json_array_clear(results);
-    }
-    json_decref(results);
-    return status;
+    struct telling telling = { caper, json_array(), 0 };
+    rf_pair_list_pairs(&caper->pairs, caper->escaped, tell_pair, &telling);
+    if (!telling.status)
+        tell(&telling);
+    json_decref(telling.results);
+    return telling.status;
+}
+
+static bool show_pair(void *context, const char *first, const char *second, long long priority)
+{
+    (void)context, (void)priority;
+    return printf("%s %s\n", first, second) > 0;
 }
 
 /* ---- the program ---- */
@@ -243,7 +288,8 @@ static int look(struct rf_caper *caper)
         free(caper->state);
         caper->state = absolute;
     }
-    size_t before = find_dynamic(caper), known = news(caper);
+    uint64_t before = find_dynamic(caper);
+    size_t known = news(caper);
     char *idle = rf_caper_write_idle(caper, &list);
     int code = run(caper, true, idle);
     if (rf_caper_read_state(caper) != 0)
@@ -253,12 +299,13 @@ static int look(struct rf_caper *caper)
     free(idle);
     if (rf_caper_read_state(caper) != 0)
         return code;
-    size_t after = find_dynamic(caper);
+    uint64_t after = find_dynamic(caper);
     if (caper->store)
         tell_store(caper);
     if (!caper->quiet)
-        fprintf(stderr, RF_CAPER_WHO ": %zu of %zu pairs may race in what was run, %zu of them new\n", after,
-                caper->pair_count, after - before);
+        fprintf(stderr,
+                RF_CAPER_WHO ": %" PRIu64 " of %" PRIu64 " pairs may race in what was run, %" PRIu64 " of them new\n", after,
+                rf_pair_list_pairs(&caper->pairs, NULL, NULL, NULL), after - before);
     return code;
 }
 
@@ -339,8 +386,7 @@ int rf_cli_caper(int argc, char **argv)
         return look(&caper);
     status = rf_caper_read_state(&caper);
     find_dynamic(&caper);
-    for (size_t i = 0; !status && i < caper.pair_count; i++)
-        if (caper.pairs[i].dynamic)
-            printf("%s %s\n", caper.pairs[i].first, caper.pairs[i].second);
+    if (!status)
+        rf_pair_list_pairs(&caper.pairs, caper.escaped, show_pair, NULL);
     return status;
 }

@@ -25,35 +25,24 @@ char *rf_caper_copy(const char *text)
 
 /* ---- pairs ---- */
 
-static void add_pair(struct rf_caper *caper, const char *first, const char *second)
-{
-    caper->pairs = rf_reserve(caper->pairs, &caper->pair_capacity, caper->pair_count + 1, sizeof *caper->pairs);
-    caper->pairs[caper->pair_count++] = (struct rf_caper_pair){ rf_caper_copy(first), rf_caper_copy(second), false };
-}
-
 int rf_caper_read_pairs(struct rf_caper *caper)
 {
-    char *line = NULL, first[4352], second[4352];
+    char *line = NULL, error[160];
     size_t capacity = 0;
     unsigned number = 0;
+    bool good = true;
     FILE *file = fopen(caper->pairs_path, "re");
     if (!file)
         return rf_caper_failed(caper->pairs_path);
-    while (getline(&line, &capacity, file) > 0) {
+    while (good && getline(&line, &capacity, file) > 0) {
         number++;
-        line[strcspn(line, "#\n")] = 0;
-        if (!line[strspn(line, " \t\r")])
-            continue;
-        if (sscanf(line, "%4351s %4351s", first, second) != 2) {
-            fprintf(stderr, RF_CAPER_WHO ": %s:%u: not 'SITE1 SITE2'\n", caper->pairs_path, number);
-            fclose(file);
-            return RF_EXIT_USAGE;
-        }
-        add_pair(caper, first, second);
+        good = rf_pair_list_line(&caper->pairs, line, error);
     }
+    if (!good)
+        fprintf(stderr, RF_CAPER_WHO ": %s:%u: %s\n", caper->pairs_path, number, error);
     free(line);
     fclose(file);
-    return 0;
+    return good ? 0 : RF_EXIT_USAGE;
 }
 
 int rf_caper_pairs_of_store(struct rf_caper *caper)
@@ -73,8 +62,8 @@ int rf_caper_pairs_of_store(struct rf_caper *caper)
         fprintf(stderr, RF_CAPER_WHO ": %s\n", rf_store_error(caper->store));
         return RF_EXIT_USAGE;
     }
-    json_array_foreach(rows, i, row)
-        add_pair(caper, json_string_value(json_array_get(row, 0)), json_string_value(json_array_get(row, 1)));
+    json_array_foreach(rows, i, row) rf_pair_list_add(&caper->pairs, json_string_value(json_array_get(row, 0)),
+                                                      json_string_value(json_array_get(row, 1)), 0);
     json_decref(rows);
     return 0;
 }
@@ -154,28 +143,6 @@ int rf_caper_by_site(const void *a, const void *b)
     return strcmp(((const struct rf_caper_site *)a)->name, ((const struct rf_caper_site *)b)->name);
 }
 
-int rf_caper_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct rf_caper_name *)a)->name, ((const struct rf_caper_name *)b)->name);
-}
-
-/* The names that pairs use, each once: most are in many of them. */
-struct rf_caper_name *rf_caper_names_of(const struct rf_caper *caper, size_t *count)
-{
-    size_t all = 0;
-    struct rf_caper_name *names = rf_zeroed(2 * caper->pair_count + 1, sizeof *names);
-    for (size_t i = 0; i < caper->pair_count; i++) {
-        names[all++].name = caper->pairs[i].first;
-        names[all++].name = caper->pairs[i].second;
-    }
-    qsort(names, all, sizeof *names, rf_caper_by_name);
-    *count = 0;
-    for (size_t i = 0; i < all; i++)
-        if (!*count || strcmp(names[i].name, names[*count - 1].name) != 0)
-            names[(*count)++] = names[i];
-    return names;
-}
-
 static int by_place(const void *a, const void *b)
 {
     const struct rf_site *one = *(const struct rf_site *const *)a, *other = *(const struct rf_site *const *)b;
@@ -185,16 +152,15 @@ static int by_place(const void *a, const void *b)
 /* The sites of the program that pairs name, each once. */
 static const struct rf_site **named_sites(const struct rf_caper *caper, const struct rf_site_list *list, size_t *count)
 {
-    size_t capacity = 0, name_count, all = 0;
-    struct rf_caper_name *names = rf_caper_names_of(caper, &name_count);
+    size_t capacity = 0, all = 0;
     const struct rf_site **found = NULL;
-    for (size_t i = 0; i < name_count; i++) {
-        size_t more = rf_site_list_find(list, names[i].name, NULL, 0);
+    for (size_t i = 0; i < caper->pairs.name_count; i++) {
+        const char *name = caper->pairs.names[i];
+        size_t more = rf_site_list_find(list, name, NULL, 0);
         found = rf_reserve(found, &capacity, all + more + 1, sizeof *found);
-        rf_site_list_find(list, names[i].name, found + all, more);
+        rf_site_list_find(list, name, found + all, more);
         all += more;
     }
-    free(names);
     if (all)
         qsort(found, all, sizeof *found, by_place);
     *count = 0;

@@ -8,15 +8,11 @@
 #define RF_CLI_CAPER_STATE_H
 
 #include "cli/caper_facts.h"
+#include "cli/pair_list.h"
 #include "cli/program_sites.h"
 #include "fleet/store.h"
 
 #define RF_CAPER_WHO "redflag caper"
-
-struct rf_caper_pair {
-    char *first, *second;
-    bool dynamic;
-};
 
 struct rf_caper_site {
     char *name, *place;
@@ -28,19 +24,13 @@ struct rf_caper_origin {
     char letter, *name, *place;
 };
 
-/* A name that pairs use. */
-struct rf_caper_name {
-    const char *name;
-    bool escaped;
-};
-
 struct rf_caper {
     const char *pairs_path, *where, *facts_path;
     char *state;
     bool show, quiet;
     char **program;
-    struct rf_caper_pair *pairs;
-    size_t pair_count, pair_capacity;
+    struct rf_pair_list pairs;
+    bool *escaped;               /* by name of these */
     struct rf_caper_site *sites; /* of the state file */
     size_t site_count, site_capacity;
     struct rf_caper_origin *origins; /* of the state file */
@@ -61,12 +51,9 @@ const char *rf_caper_place_of_origin(const struct rf_caper *caper, const char *n
 /* What the file says of memory that has escaped becomes known to the facts. */
 void rf_caper_apply_origins(struct rf_caper *caper);
 int rf_caper_read_state(struct rf_caper *caper);
-/* The names that pairs use, each once, in order. The caller frees them. */
-struct rf_caper_name *rf_caper_names_of(const struct rf_caper *caper, size_t *count);
 /* All sites of the program that a pair names are in the file. */
 int rf_caper_add_sites(struct rf_caper *caper, const struct rf_site_list *list);
-int rf_caper_by_site(const void *a, const void *b); /* for qsort() and bsearch() of sites, */
-int rf_caper_by_name(const void *a, const void *b); /* ... and of names */
+int rf_caper_by_site(const void *a, const void *b); /* for qsort() and bsearch() of sites */
 
 /* -- cli/caper_idle.c -- */
 

@@ -1,9 +1,11 @@
 /* redflag store import, merge: reports, pairs, exports, other stores and spools. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/pair_list.h"
 #include "cli/store_actions.h"
 #include "fleet/results.h"
 #include "fleet/spool.h"
@@ -36,30 +38,41 @@ static char *whole_file(const char *path, size_t *length)
     return text;
 }
 
-/* Lines 'SITE1 SITE2 [PRIORITY]'; # begins a comment. */
+#define MOST_PAIRS 1000000u /* at once: a store is for those that are worth being looked for */
+
+static bool add_given(void *context, const char *first, const char *second, long long priority)
+{
+    json_array_append_new(context, json_pack("{s:s, s:s, s:s, s:s, s:I}", "redflag", "pair", "first", first, "second",
+                                             second, "origin", "given", "priority", (json_int_t)priority));
+    return true;
+}
+
+/* As cli/pair_list.h has it. */
 static json_t *pairs_of_text(char *text, char error[160])
 {
-    json_t *all = json_array();
+    struct rf_pair_list list = { .names = NULL };
+    char why[160];
     unsigned line = 0;
-    for (char *next, *at = text; at && *at; at = next) {
-        char first[256], second[256], extra[2];
-        long long priority = 0;
+    bool good = true;
+    for (char *next, *at = text; at && *at && good; at = next) {
         next = strchr(at, '\n');
         if (next)
             *next++ = 0;
         line++;
-        at[strcspn(at, "#")] = 0;
-        if (!at[strspn(at, " \t\r")])
-            continue;
-        int words = sscanf(at, "%255s %255s %lld %1s", first, second, &priority, extra);
-        if (words != 2 && words != 3) {
-            snprintf(error, 160, "line %u: not 'SITE1 SITE2 [PRIORITY]'", line);
-            json_decref(all);
-            return NULL;
-        }
-        json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s, s:I}", "redflag", "pair", "first", first, "second",
-                                             second, "origin", "given", "priority", (json_int_t)priority));
+        good = rf_pair_list_line(&list, at, why);
+        if (!good)
+            snprintf(error, 160, "line %u: %.120s", line, why);
     }
+    uint64_t count = rf_pair_list_pairs(&list, NULL, NULL, NULL);
+    if (good && count > MOST_PAIRS) {
+        snprintf(error, 160, "%" PRIu64 " pairs are too many for a store; take those that `redflag caper --show` prints",
+                 count);
+        good = false;
+    }
+    json_t *all = good ? json_array() : NULL;
+    if (all)
+        rf_pair_list_pairs(&list, NULL, add_given, all);
+    rf_pair_list_free(&list);
     return all;
 }
 

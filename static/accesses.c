@@ -102,3 +102,41 @@ void rf_ir_add_origin(struct rf_program_ir *program, rf_object object, LLVMValue
         rf_reserve(program->origins, &program->origin_capacity, program->origin_count + 1, sizeof *program->origins);
     program->origins[program->origin_count++] = (struct rf_origin){ object, site_of(program, instruction) };
 }
+
+/* ---- the order of sites ---- */
+
+static const struct rf_site_line *all_sites;
+
+static int by_place(const void *a, const void *b)
+{
+    const struct rf_site_line *one = &all_sites[*(const uint32_t *)a], *other = &all_sites[*(const uint32_t *)b];
+    int order = strcmp(one->file, other->file);
+    return order ? order : one->line < other->line ? -1 : one->line > other->line;
+}
+
+void rf_ir_order_sites(struct rf_program_ir *program)
+{
+    uint32_t *places = rf_zeroed(program->site_count, sizeof *places), *rank = rf_zeroed(program->site_count, sizeof *rank);
+    struct rf_site_line *sites = rf_zeroed(program->site_count, sizeof *sites);
+    size_t count = 0;
+    for (uint32_t i = 0; i < program->site_count; i++)
+        places[i] = i;
+    all_sites = program->sites;
+    if (program->site_count)
+        qsort(places, program->site_count, sizeof *places, by_place);
+    for (size_t i = 0; i < program->site_count; i++) {
+        if (!i || by_place(&places[i], &places[i - 1]) != 0)
+            sites[count++] = program->sites[places[i]];
+        rank[places[i]] = (uint32_t)count - 1;
+    }
+    for (size_t i = 0; i < program->access_count; i++)
+        program->accesses[i].site = rank[program->accesses[i].site];
+    for (size_t i = 0; i < program->origin_count; i++)
+        if (program->origins[i].site != UINT32_MAX)
+            program->origins[i].site = rank[program->origins[i].site];
+    free(program->sites);
+    program->sites = sites;
+    program->site_count = count;
+    free(places);
+    free(rank);
+}

@@ -45,12 +45,12 @@ void rf_ir_call_from_outside(struct rf_program_ir *program, uint32_t function)
     for (unsigned i = 0; i < LLVMCountParams(at->value); i++)
         rf_points_copy(program->points, parameter(program, function, i), rf_ir_outside(program));
     rf_points_copy(program->points, at->varargs, rf_ir_outside(program));
-    rf_points_copy(program->points, rf_ir_outside(program), at->result);
+    rf_ir_give_away(program, at->result);
 }
 
 void rf_ir_give_away(struct rf_program_ir *program, rf_node node)
 {
-    rf_points_copy(program->points, rf_ir_outside(program), node);
+    rf_points_copy(program->points, rf_ir_given(program), node);
 }
 
 #define MOST_WORDS 64u /* that are told apart when they are copied, or loaded and stored as one value */
@@ -170,6 +170,7 @@ struct pending {
     bool thread,
         back; /* a new thread's function, with one argument; a function that libc calls back, with any of the arguments */
     rf_node argument; /* of these two */
+    bool outside;     /* it may be any function that was given to code outside */
 };
 
 /* A structure that is passed by value: the caller says where it is, and the function gets the address of a copy on its own stack. What it
@@ -236,9 +237,12 @@ static void heard_callee(void *context, rf_object object)
 {
     struct pending *pending = context;
     struct rf_program_ir *program = pending->program;
-    if (rf_program_kind(program, object) == RF_O_OUTSIDE && !pending->thread && !pending->back) {
+    if (rf_program_kind(program, object) == RF_O_OUTSIDE && !pending->outside) {
         LLVMValueRef instruction = program->calls[pending->call].instruction;
-        call_outside(program, program->calls[pending->call].caller, instruction, LLVMGetNumArgOperands(instruction));
+        pending->outside = true;
+        if (!pending->thread && !pending->back)
+            call_outside(program, program->calls[pending->call].caller, instruction, LLVMGetNumArgOperands(instruction));
+        rf_points_listen(program->points, rf_ir_given(program), heard_callee, pending);
     }
     if (rf_program_kind(program, object) != RF_O_FUNCTION)
         return;
@@ -263,7 +267,7 @@ static void call_by_pointer(struct rf_program_ir *program, uint32_t call, rf_nod
                             rf_node argument)
 {
     struct pending *pending = rf_zeroed(1, sizeof *pending);
-    *pending = (struct pending){ program, call, thread, back, argument };
+    *pending = (struct pending){ program, call, thread, back, argument, false };
     rf_points_listen(program->points, function, heard_callee, pending);
 }
 

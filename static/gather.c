@@ -91,12 +91,18 @@ static void gather_instruction(struct rf_program_ir *program, uint32_t function,
     }
 }
 
-static void heard_outside(void *context, rf_object object)
+/* Code outside calls functions that it was given. */
+static void heard_given(void *context, rf_object object)
 {
     struct rf_program_ir *program = context;
-    if (rf_program_kind(program, object) == RF_O_FUNCTION &&
-        program->functions[program->function_of_object[object]].has_body)
-        rf_ir_call_from_outside(program, program->function_of_object[object]);
+    if (rf_program_kind(program, object) == RF_O_OUTSIDE)
+        return;
+    if (rf_program_kind(program, object) == RF_O_FUNCTION) {
+        if (program->functions[program->function_of_object[object]].has_body)
+            rf_ir_call_from_outside(program, program->function_of_object[object]);
+        return;
+    }
+    rf_points_give(program->points, object);
 }
 
 static int by_value(const void *a, const void *b)
@@ -116,12 +122,7 @@ void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t
 {
     program->points = rf_points_new();
     program->specific = rf_points_node(program->points);
-    /* Outside points to itself, and to all that was given to it; what it points to, it may read and change. */
-    program->outside = rf_ir_new_object(program, RF_O_OUTSIDE);
-    rf_points_add(program->points, rf_ir_outside(program), program->outside);
-    rf_points_load(program->points, rf_ir_outside(program), rf_ir_outside(program));
-    rf_points_store(program->points, rf_ir_outside(program), rf_ir_outside(program));
-    rf_points_shift(program->points, rf_ir_outside(program), rf_ir_outside(program));
+    program->outside = rf_ir_new_outside(program);
     for (LLVMValueRef value = LLVMGetFirstFunction(program->module); value; value = LLVMGetNextFunction(value)) {
         program->functions = rf_reserve(program->functions, &program->function_capacity, program->function_count + 1,
                                         sizeof *program->functions);
@@ -140,7 +141,7 @@ void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t
             program->function_of_object[function->object] = i;
     }
     rf_program_find_wrappers(program);
-    rf_points_listen(program->points, rf_ir_outside(program), heard_outside, program);
+    rf_points_listen(program->points, rf_ir_given(program), heard_given, program);
     for (uint32_t i = 0; i < program->function_count; i++)
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(program->functions[i].value); block;
              block = LLVMGetNextBasicBlock(block))
@@ -154,4 +155,5 @@ void rf_program_analyze(struct rf_program_ir *program, void (*progress)(uint64_t
     for (unsigned i = 0; first && i < LLVMCountParams(first); i++)
         rf_points_add(program->points, rf_ir_node_of(program, LLVMGetParam(first, i)), arguments);
     rf_points_solve(program->points, progress);
+    rf_ir_order_sites(program);
 }

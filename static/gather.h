@@ -14,8 +14,10 @@
 
 rf_object rf_ir_new_object(struct rf_program_ir *program, enum rf_object_kind kind);
 rf_object rf_ir_new_memory(struct rf_program_ir *program, enum rf_object_kind kind);
-/* What code that is not seen may point to. */
+rf_object rf_ir_new_outside(struct rf_program_ir *program);
+/* What code that is not seen hands out; and what was given to it. */
 rf_node rf_ir_outside(const struct rf_program_ir *program);
+rf_node rf_ir_given(const struct rf_program_ir *program);
 rf_node rf_ir_node_of(struct rf_program_ir *program, LLVMValueRef value);
 /* How far behind its first operand an address lies; false: it depends on the run, or lies before it. */
 bool rf_ir_constant_offset(LLVMTargetDataRef layout, LLVMValueRef address, uint64_t *offset);
@@ -31,6 +33,8 @@ bool rf_ir_may_point(LLVMTypeRef type);
 /* type: of what is accessed, NULL if it is more than one value. NULL: its line is not known. */
 struct rf_access *rf_ir_add_access(struct rf_program_ir *program, uint32_t function, LLVMValueRef instruction,
                                    LLVMValueRef pointer, LLVMTypeRef type, bool reads, bool writes, bool atomic);
+/* In the order of the source, whatever the order in which sites were met; a site that was met twice is one. */
+void rf_ir_order_sites(struct rf_program_ir *program);
 void rf_ir_add_origin(struct rf_program_ir *program, rf_object object, LLVMValueRef instruction);
 
 /* -- static/calls.c -- */

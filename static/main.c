@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "static/facts.h"
+#include "static/print.h"
 
 #define WHO "redflag static"
 
@@ -21,7 +22,7 @@ static const char usage[] =
     "beside the objects. Prints lines 'SITE1 SITE2', a site being FILE:LINE.\n\n"
     "  -o, --output FILE      write the pairs there\n"
     "      --facts FILE       also write there what `redflag caper` needs to look at less: which memory each line may access\n"
-    "  -f, --format FORM      text or json\n"
+    "  -f, --format FORM      text, json, or groups: shorter where there are many pairs (redflag caper reads both)\n"
     "  -s, --statistics       also print, on standard error, what was found on the way\n"
     "  -h, --help             this text\n\n"
     "Exit status: 0 done; 2 bad usage, unreadable bitcode, or bitcode without lines (compile with -g).";
@@ -92,74 +93,6 @@ static void progress(uint64_t done, uint64_t waiting)
     fprintf(stderr, "\rpoints-to analysis: %" PRIu64 " steps, %" PRIu64 " waiting \033[K", done, waiting);
 }
 
-static const struct rf_site_line *all_sites;
-
-static int by_place(const void *a, const void *b)
-{
-    const struct rf_site_line *one = &all_sites[*(const uint32_t *)a], *other = &all_sites[*(const uint32_t *)b];
-    int order = strcmp(one->file, other->file);
-    return order ? order : one->line < other->line ? -1 : one->line > other->line;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-    return one < other ? -1 : one > other;
-}
-
-/* In the order of the source, whatever the order in which sites were met; a site that was met twice is one. */
-static void order(struct rf_program_ir *program, struct rf_static_pairs *pairs)
-{
-    uint32_t *places = malloc((program->site_count + 1) * sizeof *places),
-             *rank = malloc((program->site_count + 1) * sizeof *rank);
-    struct rf_site_line *sites = malloc((program->site_count + 1) * sizeof *sites);
-    if (!places || !rank || !sites) {
-        fputs(WHO ": out of memory\n", stderr);
-        exit(2);
-    }
-    size_t count = 0;
-    for (uint32_t i = 0; i < program->site_count; i++)
-        places[i] = i;
-    all_sites = program->sites;
-    qsort(places, program->site_count, sizeof *places, by_place);
-    for (size_t i = 0; i < program->site_count; i++) {
-        if (!count || by_place(&places[i], &places[i - 1]) != 0)
-            sites[count++] = program->sites[places[i]];
-        rank[places[i]] = (uint32_t)count - 1;
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < pairs->count; i++) {
-        uint64_t one = rank[pairs->pairs[i] >> 32], other = rank[(uint32_t)pairs->pairs[i]];
-        pairs->pairs[i] = one < other ? one << 32 | other : other << 32 | one;
-    }
-    qsort(pairs->pairs, pairs->count, sizeof *pairs->pairs, by_number);
-    for (size_t i = 0; i < pairs->count; i++)
-        if (!kept || pairs->pairs[i] != pairs->pairs[kept - 1])
-            pairs->pairs[kept++] = pairs->pairs[i];
-    pairs->count = kept;
-    program->sites = sites;
-    program->site_count = count;
-    free(places);
-    free(rank);
-}
-
-static void print(FILE *out, bool json, const struct rf_program_ir *program, const struct rf_static_pairs *pairs)
-{
-    if (json)
-        fputs("{\"pairs\": [", out);
-    for (size_t i = 0; i < pairs->count; i++) {
-        const struct rf_site_line *one = &program->sites[pairs->pairs[i] >> 32],
-                                  *other = &program->sites[(uint32_t)pairs->pairs[i]];
-        if (json)
-            fprintf(out, "%s\n[\"%s:%u\", \"%s:%u\"]", i ? "," : "", one->file, one->line, other->file, other->line);
-        else
-            fprintf(out, "%s:%u %s:%u\n", one->file, one->line, other->file, other->line);
-    }
-    if (json)
-        fprintf(out, "\n], \"sites\": %zu, \"accesses\": %zu, \"shared_objects\": %" PRIu64 ", \"objects\": %" PRIu64 "}\n",
-                program->site_count, program->access_count, pairs->shared, pairs->objects);
-}
-
 static void statistics(const struct rf_program_ir *program, const struct rf_threads *threads,
                        const struct rf_static_pairs *pairs)
 {
@@ -169,9 +102,9 @@ static void statistics(const struct rf_program_ir *program, const struct rf_thre
     fprintf(stderr,
             "functions       %zu, %zu of them called from outside\nthreads         %u kinds, and the main one\n"
             "objects         %" PRIu64 ", %" PRIu64 " of them shared\naccesses        %zu at %zu sites, %" PRIu64
-            " without a line\npairs           %zu\n",
+            " without a line\npairs           %" PRIu64 ", in %u groups of sites\n",
             program->function_count, outside, threads->count - 1, pairs->objects, pairs->shared, program->access_count,
-            program->site_count, program->without_line, pairs->count);
+            program->site_count, program->without_line, pairs->count, pairs->groups);
 }
 
 int main(int argc, char **argv)
@@ -182,7 +115,8 @@ int main(int argc, char **argv)
         { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 }
     };
     const char *output = NULL, *facts = NULL;
-    bool json = false, talks = false;
+    enum rf_static_form form = RF_STATIC_LINES;
+    bool talks = false;
     for (int option; (option = getopt_long(argc, argv, "o:f:sh", options, NULL)) != -1;) {
         if (option == 'o') {
             output = optarg;
@@ -190,8 +124,7 @@ int main(int argc, char **argv)
             facts = optarg;
         } else if (option == 's') {
             talks = true;
-        } else if (option == 'f' && (strcmp(optarg, "json") == 0 || strcmp(optarg, "text") == 0)) {
-            json = optarg[0] == 'j';
+        } else if (option == 'f' && rf_static_form_named(optarg, &form)) {
         } else if (option == 'h') {
             puts(usage);
             return 0;
@@ -232,10 +165,9 @@ int main(int argc, char **argv)
         fprintf(stderr, WHO ": %s: %s\n", facts, strerror(errno));
         return 2;
     }
-    order(&program, &pairs);
     FILE *out = output ? fopen(output, "we") : stdout;
     if (out)
-        print(out, json, &program, &pairs);
+        rf_static_print(out, form, &program, &pairs);
     if (!out || (out == stdout ? fflush(out) : fclose(out)) != 0) {
         fprintf(stderr, WHO ": %s: %s\n", output ? output : "standard output", strerror(errno));
         return 2;

@@ -64,8 +64,7 @@ uint32_t rf_set_next(const struct rf_set *set, uint32_t from)
     return UINT32_MAX;
 }
 
-/* What of `more` is not in `set` yet is added to both `set` and `fresh`. */
-static bool add_all(struct rf_set *set, const struct rf_set *more, struct rf_set *fresh)
+bool rf_set_add_all(struct rf_set *set, const struct rf_set *more)
 {
     struct rf_set sum = { NULL, 0, 0 };
     uint32_t i = 0, j = 0;
@@ -80,20 +79,15 @@ static bool add_all(struct rf_set *set, const struct rf_set *more, struct rf_set
     make_room(&sum, set->count + more->count);
     for (i = j = 0; i < set->count || j < more->count;) {
         struct rf_set_word word;
-        uint64_t added = 0;
         if (j == more->count || (i < set->count && set->words[i].index < more->words[j].index)) {
             word = set->words[i++];
         } else if (i == set->count || set->words[i].index > more->words[j].index) {
             word = more->words[j++];
-            added = word.bits;
         } else {
             word = set->words[i++];
-            added = more->words[j].bits & ~word.bits;
             word.bits |= more->words[j++].bits;
         }
         sum.words[sum.count++] = word;
-        for (; added; added &= added - 1)
-            rf_set_add(fresh, word.index * 64 + (uint32_t)__builtin_ctzll(added));
     }
     free(set->words);
     *set = sum;
@@ -129,6 +123,7 @@ struct node {
 struct place {
     rf_object whole, anywhere; /* 0: no place; it has none */
     uint32_t distance, count;  /* of a whole: how many places it has */
+    bool given;                /* of a whole: to code outside */
     rf_node held, kept;
 };
 
@@ -142,6 +137,7 @@ struct rf_points {
     rf_node *work;
     size_t work_begin, work_end;
     struct rf_set tried; /* hashes of edges along which a circle was looked for */
+    rf_object outside;
     uint64_t done;
 };
 
@@ -174,6 +170,15 @@ rf_object rf_points_object(struct rf_points *points)
 {
     rf_node content = rf_points_node(points);
     return add_object(points, (struct place){ .held = content, .kept = content });
+}
+
+rf_object rf_points_outside(struct rf_points *points)
+{
+    rf_node held = rf_points_node(points), kept = rf_points_node(points);
+    rf_object outside = add_object(points, (struct place){ .held = held, .kept = kept });
+    rf_points_add(points, held, outside);
+    points->outside = outside;
+    return outside;
 }
 
 /* What is stored anywhere may be held here, and this is held by anywhere. */
@@ -310,17 +315,56 @@ static void wait_for(struct rf_points *points, rf_node node)
     points->work[points->work_end++] = node;
 }
 
+/* Does the set have it, though not by its name? Invariant 6. */
+static bool is_covered(const struct rf_points *points, const struct rf_set *set, bool outside, rf_object object)
+{
+    rf_object anywhere = rf_points_anywhere(points, object);
+    return (outside && points->places[rf_points_whole(points, object)].given) ||
+           (anywhere != object && rf_set_has(set, anywhere));
+}
+
 static bool grow(struct rf_points *points, rf_node node, const struct rf_set *more)
 {
-    if (!add_all(&points->nodes[node].objects, more, &points->nodes[node].fresh))
+    struct rf_set *set = &points->nodes[node].objects, added = { NULL, 0, 0 };
+    bool outside = rf_set_has(set, points->outside);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < more->count; i++) {
+        struct rf_set_word word = more->words[i];
+        while (at < set->count && set->words[at].index < word.index)
+            at++;
+        if (at < set->count && set->words[at].index == word.index)
+            word.bits &= ~set->words[at].bits;
+        for (uint64_t left = word.bits; left; left &= left - 1)
+            if (is_covered(points, set, outside, word.index * 64 + (uint32_t)__builtin_ctzll(left)))
+                word.bits &= ~(left & -left);
+        if (!word.bits)
+            continue;
+        make_room(&added, added.count + 1);
+        added.words[added.count++] = word;
+    }
+    if (!added.count)
         return false;
+    rf_set_add_all(set, &added);
+    rf_set_add_all(&points->nodes[node].fresh, &added);
+    free(added.words);
     wait_for(points, node);
     return true;
+}
+
+void rf_points_give(struct rf_points *points, rf_object object)
+{
+    points->places[rf_points_whole(points, object)].given = true;
+    rf_object anywhere = rf_points_anywhere(points, object);
+    rf_points_copy(points, points->places[points->outside].kept, points->places[anywhere].held);
+    rf_points_copy(points, points->places[anywhere].kept, points->places[points->outside].held);
 }
 
 void rf_points_add(struct rf_points *points, rf_node node, rf_object object)
 {
     node = find(points, node);
+    const struct rf_set *set = &points->nodes[node].objects;
+    if (is_covered(points, set, rf_set_has(set, points->outside), object))
+        return;
     if (rf_set_add(&points->nodes[node].objects, object)) {
         rf_set_add(&points->nodes[node].fresh, object);
         wait_for(points, node);

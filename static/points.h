@@ -9,7 +9,10 @@
  *    between, may be the content of any of them. So fields are told apart by their distance alone, and any cast, union or pointer
  *    arithmetic inside an object is covered. An object with too many places has no more of them: its other ones are anywhere.
  *    One without places (a function, what is outside) is always meant as a whole.
- * 4. Who waits for a node is told of every object that comes into it, once.
+ * 4. Who waits for a node is told of every object that comes into it, at least once.
+ * 5. What code that is not seen knows, and hands out, is one object, outside: a pointer to it may point anywhere in all that was given to
+ *    such code, which is what its `kept` node has. So nobody's set need have all of that in it; who wants to know looks there.
+ * 6. A set that has anywhere in an object need not have its other places; nor, if it has outside, what was given to it.
  */
 #ifndef RF_STATIC_POINTS_H
 #define RF_STATIC_POINTS_H
@@ -31,6 +34,7 @@ struct rf_set {
 };
 
 bool rf_set_add(struct rf_set *set, uint32_t member);
+bool rf_set_add_all(struct rf_set *set, const struct rf_set *more);
 bool rf_set_has(const struct rf_set *set, uint32_t member);
 /* The smallest member from `from` on; UINT32_MAX: none. */
 uint32_t rf_set_next(const struct rf_set *set, uint32_t from);
@@ -43,14 +47,17 @@ typedef void rf_points_heard(void *context, rf_object object);
 struct rf_points *rf_points_new(void);
 rf_node rf_points_node(struct rf_points *points);
 rf_object rf_points_object(struct rf_points *points);
-rf_object rf_points_memory(struct rf_points *points);                        /* an object with places: its beginning */
+rf_object rf_points_outside(struct rf_points *points); /* invariant 5; its `held` points to it and to nothing else */
+rf_object rf_points_memory(struct rf_points *points);  /* an object with places: its beginning */
 rf_object rf_points_whole(const struct rf_points *points, rf_object object); /* that it is a place of; itself otherwise */
 #define RF_ANYWHERE UINT32_MAX
 uint32_t rf_points_distance(const struct rf_points *points, rf_object object); /* from the beginning, or RF_ANYWHERE */
 rf_object rf_points_place(struct rf_points *points, rf_object object,
                           uint32_t distance); /* so much behind `object`, itself a place */
+/* It was given to code outside, which has all that is in it and may store there what it likes. */
+void rf_points_give(struct rf_points *points, rf_object object);
 rf_object rf_points_anywhere(const struct rf_points *points, rf_object object);
-/* What is loaded there; what goes into it was stored there. Of an object without places they are one. */
+/* What is loaded there; what goes into it was stored there. Of an object without places, other than outside, they are one. */
 rf_node rf_points_held(const struct rf_points *points, rf_object object);
 rf_node rf_points_kept(const struct rf_points *points, rf_object object);
 

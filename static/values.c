@@ -50,6 +50,11 @@ rf_object rf_ir_new_object(struct rf_program_ir *program, enum rf_object_kind ki
     return kept_as(program, rf_points_object(program->points), kind);
 }
 
+rf_object rf_ir_new_outside(struct rf_program_ir *program)
+{
+    return kept_as(program, rf_points_outside(program->points), RF_O_OUTSIDE);
+}
+
 rf_object rf_ir_new_memory(struct rf_program_ir *program, enum rf_object_kind kind)
 {
     return kept_as(program, rf_points_memory(program->points), kind);
@@ -58,6 +63,11 @@ rf_object rf_ir_new_memory(struct rf_program_ir *program, enum rf_object_kind ki
 rf_node rf_ir_outside(const struct rf_program_ir *program)
 {
     return rf_points_held(program->points, program->outside);
+}
+
+rf_node rf_ir_given(const struct rf_program_ir *program)
+{
+    return rf_points_kept(program->points, program->outside);
 }
 
 /* How far behind its first operand an address lies; false: it depends on the run, or lies before it. */
@@ -191,7 +201,7 @@ static void define_constant(struct rf_program_ir *program, LLVMValueRef value, r
         if (first)
             hold(program, object, 0, first);
         if (LLVMIsDeclaration(value)) /* a variable of a library */
-            rf_points_copy(program->points, rf_ir_outside(program), node);
+            rf_points_copy(program->points, rf_ir_given(program), node);
         return;
     }
     if (LLVMIsAFunction(value)) {

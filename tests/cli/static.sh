@@ -27,6 +27,13 @@ check() {
     done
     grep -v '\.c:' found | awk '{ print $1 < $2 ? $1 $2 : $2 $1 }' | sort -u | tr '\n' ' ' >marked
     [ "$(cat marked)" = "$2" ] || fail "$1: '$(cat marked)' instead of '$2'"
+    "$redflag" static -f groups "$1.bc" >"$1.groups"
+    awk '$2 == "=" { for (i = 3; i <= NF; i++) member[$1, i - 2] = $i; size[$1] = NF - 2; next }
+         { n = split($2, with, ",")
+           for (k = 1; k <= n; k++) for (i = 1; i <= size[$1]; i++) for (j = $1 == with[k] ? i : 1; j <= size[with[k]]; j++) {
+               a = member[$1, i]; b = member[with[k], j]
+               print a, b } }' "$1.groups" | tr ' ' '\n' | paste - - | awk '{ print $1 < $2 ? $1 " " $2 : $2 " " $1 }' | sort >expanded
+    awk '{ print $1 < $2 ? $1 " " $2 : $2 " " $1 }' "$1.pairs" | sort | cmp -s - expanded || fail "$1: groups are other pairs"
 }
 
 cat >locals.c <<'C'
