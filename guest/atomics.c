@@ -48,6 +48,7 @@
 #include "guest/tap.h"
 #include "guest/threads.h"
 #include "guest/verdict.h"
+#include "guest/versions.h"
 
 #define OWN_PART_APART 1u /* rf_object.extra of an atomic */
 #define DEFERRED 4u
@@ -230,6 +231,7 @@ static void publish_fenced(struct rf_atomic *op)
         rf_tap_publish(op->self, RF_TAP_PUBLISHER, op->object, rf_tap_key(op->object));
     rf_object_room(op->object, clock->len);
     join(&sync->released, clock);
+    rf_version_lost(&op->object->released_version);
 }
 
 /* The object is locked, and so the thread busy. */
@@ -265,6 +267,7 @@ void rf_atomic_written(struct rf_atomic *op)
         } else if (!is_lock && object->extra == OWN_PART_APART) {
             rf_object_room(object, object->sync.readers.len);
             copy(&object->sync.released, &object->sync.readers);
+            rf_version_lost(&object->released_version);
             object->sync.last = knower(op);
             rf_tap_forget(object->key);
             object->key = object->own_key;
@@ -524,7 +527,8 @@ void __tsan_atomic_thread_fence(int order)
     if (acquires) {
         if (rf_tap)
             tell_fence(self, RF_TAP_RECEIVER);
-        join(&self->thread.clock, &fences->pending);
+        rf_clock_room(&self->thread.clock, fences->pending.len);
+        rf_clock_receive(self, &fences->pending, 0);
         rf_clock_clear(&fences->pending);
     }
     if (releases) {

@@ -13,9 +13,11 @@
 #include "guest/pthread.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/versions.h"
 
 struct round {
     struct rf_clock clock;
+    uint64_t version; /* guest/versions.h */
     uint32_t arrived, left;
     bool current; /* the object names it */
     uint64_t key; /* guest/tap.h */
@@ -57,7 +59,7 @@ static struct round *arrive(struct rf_self *self, uintptr_t addr)
         round->key = rf_tap_new_key();
     rf_tap_sync(self, RF_SIGNAL, round->key, 0);
     rf_clock_room(&round->clock, self->thread.clock.len);
-    rf_clock_join(&round->clock, &self->memory, &self->thread.clock);
+    rf_clock_publish(self, &round->clock, &round->version);
     rf_epoch_begin(self);
     rf_object_unlock(self, object);
     return round;
@@ -68,7 +70,7 @@ static void leave(struct rf_self *self, uintptr_t addr, struct round *round)
     struct rf_object *object = rf_object_lock(self, addr, RF_O_BARRIER, true);
     rf_tap_sync(self, RF_WAIT, round->key, 0);
     rf_clock_room(&self->thread.clock, round->clock.len);
-    rf_clock_join(&self->thread.clock, &self->memory, &round->clock);
+    rf_clock_receive(self, &round->clock, round->version);
     round->left++;
     if (!round->current && round->left == round->arrived)
         give_round(round);

@@ -15,6 +15,7 @@
 #include "guest/seen.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/versions.h"
 
 struct key {
     uint64_t key;
@@ -136,7 +137,7 @@ static void give(struct rf_self *self, const struct redflag_clock *clock)
     for (uint32_t i = 0; rf_tap && i < clock->count; i++)
         rf_tap->sync(self, RF_TAP_SELF, RF_WAIT, clock->keys[i].key, 0);
     rf_clock_room(&self->thread.clock, clock->clock.len);
-    rf_clock_join(&self->thread.clock, &self->memory, &clock->clock);
+    rf_clock_receive(self, &clock->clock, 0);
     rf_seen_forget(); /* whoever hands memory over may have made it new */
     rf_busy_end(self);
 }

@@ -10,6 +10,7 @@
 #include "guest/spin.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/versions.h"
 
 #define CACHE 64u
 #define CACHE_MOST 8192u /* of a thread that goes through many locks, each with others inside */
@@ -172,6 +173,44 @@ void rf_locks_thread_end(struct rf_self *self)
     self->locking = NULL;
 }
 
+/* rf_order_lock() and rf_order_unlock(), with versions where there are any. The clocks have room. A writer knows all that readers handed on:
+ * what it hands on has that, and where it has a version it need not be taken away. */
+static void receive(struct rf_self *self, struct rf_object *object, bool exclusive)
+{
+    struct rf_sync *sync = &object->sync;
+    uint32_t me = self->thread.index + 1;
+    if (!rf_has_versions(self)) {
+        rf_order_lock(&self->order, &self->thread, sync, exclusive);
+        return;
+    }
+    if (sync->last != me)
+        rf_version_receive(self, &sync->released, object->released_version);
+    if (!exclusive)
+        return;
+    rf_version_receive(self, &sync->readers, object->readers_version);
+    sync->last = me;
+}
+
+static void hand_on(struct rf_self *self, struct rf_object *object, bool exclusive)
+{
+    struct rf_sync *sync = &object->sync;
+    uint32_t me = self->thread.index + 1;
+    if (!rf_has_versions(self)) {
+        rf_order_unlock(&self->order, rf_accu_published(self), sync, exclusive);
+        rf_version_lost(&object->released_version);
+        rf_version_lost(&object->readers_version);
+        return;
+    }
+    if (exclusive)
+        rf_version_publish(self, &sync->released, &object->released_version);
+    else
+        rf_version_publish(self, &sync->readers, &object->readers_version);
+    if (sync->last != me)
+        sync->last = 0;
+    else if (exclusive && !object->readers_version)
+        rf_clock_clear(&sync->readers);
+}
+
 /* Robust mutexes pass to the next thread when their owner dies: what it did comes before. The others stay locked for ever. */
 void rf_locks_abandon(struct rf_self *self)
 {
@@ -184,7 +223,7 @@ void rf_locks_abandon(struct rf_self *self)
             rf_tap_lock(self, RF_RELEASE, object, 0);
             struct rf_thread *published = rf_accu_published(self);
             rf_object_room(object, published->clock.len);
-            rf_order_unlock(&self->order, published, &object->sync, true);
+            hand_on(self, object, true);
         }
         rf_object_unlock(self, object);
     }
@@ -404,7 +443,7 @@ void rf_lock_acquired(uintptr_t addr, unsigned flags, uintptr_t pc)
                 rf_clock_room(&self->thread.clock, sync->released.len);
             if (!read)
                 rf_clock_room(&self->thread.clock, sync->readers.len);
-            rf_order_lock(&self->order, &self->thread, sync, !read);
+            receive(self, object, !read);
         }
         uint32_t note = __builtin_expect(rf_options.second_deadlock_stack || keeps_places(), 0) ? rf_note_here(pc, 0, 0) : 0;
         __atomic_store_n(&object->toucher, me, __ATOMIC_RELAXED);
@@ -455,7 +494,7 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
             rf_clock_room(&object->sync.readers, published->clock.len);
         else
             rf_object_room(object, published->clock.len);
-        rf_order_unlock(&self->order, published, &object->sync, !read);
+        hand_on(self, object, !read);
     }
     if (!self->ignore_sync || rf_accu)
         rf_epoch_begin(self);

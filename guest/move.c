@@ -143,7 +143,7 @@ static void move_object(struct rf_self *self, uintptr_t from, uintptr_t to)
     rf_object_unlock(self, object);
     rf_objects_forget(from, 1);
     object = rf_object_lock(self, to, (enum rf_object_kind)saved.kind, true);
-    object->sync = saved.sync;
+    object->sync = saved.sync; /* its versions are 0 */
     object->detail = saved.detail;
     object->created = saved.created;
     object->owner = saved.owner;

@@ -20,6 +20,7 @@
 #include "guest/tap.h"
 #include "guest/threads.h"
 #include "guest/transactions.h"
+#include "guest/versions.h"
 
 #define FEW 4u
 #define LOCKS 256u
@@ -204,6 +205,7 @@ static void end_released(struct rf_object *object)
     if (object->sync.released.times != object->few)
         rf_clock_give(&object->sync.released);
     object->sync.released = (struct rf_clock){ 0 };
+    object->released_version = object->readers_version = 0;
     memset(object->few, 0, sizeof object->few);
 }
 
@@ -377,7 +379,10 @@ void rf_object_acquire(struct rf_self *self, struct rf_object *object)
     if (rf_tap)
         rf_tap_receive(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_clock_room(&self->thread.clock, object->sync.released.len);
-    rf_order_receive(&self->order, &self->thread, &object->sync);
+    if (rf_has_versions(self))
+        rf_version_receive(self, &object->sync.released, object->released_version);
+    else
+        rf_order_receive(&self->order, &self->thread, &object->sync);
     rf_seen_forget(); /* whoever hands memory over may have made it new */
 }
 
@@ -409,7 +414,7 @@ void rf_object_release(struct rf_self *self, struct rf_object *object)
         rf_tap_publish(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_object_room(object, self->thread.clock.len);
     sync->last = sync->released.len && sync->last != me ? 0 : me;
-    rf_clock_join(&sync->released, NULL, &self->thread.clock);
+    rf_clock_publish(self, &sync->released, &object->released_version);
     rf_epoch_begin(self);
 }
 
@@ -420,7 +425,7 @@ void rf_object_release_store(struct rf_self *self, struct rf_object *object)
     if (rf_tap)
         rf_tap_publish(self, RF_TAP_SELF, object, rf_tap_key(object));
     rf_object_room(object, self->thread.clock.len);
-    rf_clock_copy(&object->sync.released, NULL, &self->thread.clock);
+    rf_clock_replace(self, &object->sync.released, &object->released_version);
     object->sync.last = self->thread.index + 1;
     rf_epoch_begin(self);
 }
@@ -431,6 +436,7 @@ void rf_object_clear(struct rf_self *self, struct rf_object *object)
     if (rf_tap && object->sync.released.len)
         rf_tap_renew(object);
     rf_clock_clear(&object->sync.released);
+    rf_version_lost(&object->released_version);
     object->sync.last = 0;
 }
 

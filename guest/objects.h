@@ -42,6 +42,7 @@ struct rf_object {
     uint32_t owner_note;   /* where it was locked */
     struct rf_object *next; /* of those in the same part of the page; written under the page's lock */
     uint64_t key, own_key; /* guest/tap.h: under which it is told; 0: not told yet. guest/atomics.c: that of the own part */
+    uint64_t released_version, readers_version; /* guest/versions.h; of a lock's readers */
     void *detail;          /* barriers: the round (guest/barrier.c); semaphores: the posts (guest/semaphore.c) */
 } __attribute__((aligned(64)));
 

@@ -107,6 +107,8 @@ struct rf_self {
     void *threads, *locking, *atomics, *libc, *heap, *refusal, *txn; /* what these files of the guest keep of a thread */
     uint64_t *tape, *tape_end;                       /* guest/record.c: where the next event is written, and how far */
     void *online;                                    /* guest/online.c: what it keeps of the thread, */
+    uint64_t version, versions, *received;           /* guest/versions.h: of the clock, */
+    uint32_t version_time;                           /* ... and its own time then */
     uint32_t pacer_work, pacer_sets;                 /* guest/pacer.c: epochs, and words that were set, since it last looked */
     uint32_t races;                                  /* and how many races it found that were not told yet */
 

@@ -17,11 +17,13 @@
 #include "guest/pthread.h"
 #include "guest/tap.h"
 #include "guest/threads.h"
+#include "guest/versions.h"
 
 /* rf_object.extra is the number of tokens that nobody posted; rf_object.detail the posts. */
 struct post {
     struct post *next;
     struct rf_clock clock;
+    uint64_t version; /* guest/versions.h */
     uint64_t key; /* guest/tap.h */
 };
 
@@ -67,7 +69,7 @@ static void posted(struct rf_self *self, uintptr_t addr)
         post->key = rf_tap ? rf_tap_new_key() : 0;
         rf_tap_sync(self, RF_SIGNAL, post->key, 0);
         rf_clock_room(&post->clock, self->thread.clock.len);
-        rf_clock_copy(&post->clock, &self->memory, &self->thread.clock);
+        rf_clock_replace(self, &post->clock, &post->version);
         if (posts->last)
             posts->last->next = post;
         else
@@ -96,7 +98,7 @@ static void waited(struct rf_self *self, uintptr_t addr)
         if (post) {
             rf_tap_sync(self, RF_WAIT, post->key, 0);
             rf_clock_room(&self->thread.clock, post->clock.len);
-            rf_clock_join(&self->thread.clock, &self->memory, &post->clock);
+            rf_clock_receive(self, &post->clock, post->version);
             give_post(post);
         }
     } else {

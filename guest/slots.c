@@ -5,6 +5,7 @@
 #include "guest/policy.h"
 #include "guest/spin.h"
 #include "guest/threads.h"
+#include "guest/versions.h"
 
 enum { OWNED, IDLE, FORGOTTEN, DEAD, SPENT }; /* a slot's state */
 
@@ -123,6 +124,7 @@ void rf_thread_fresh_slot(struct rf_self *self)
     s->last = self->thread.clock.times[self->thread.slot];
     s->state = SPENT;
     take_fresh(&self->thread);
+    rf_version_ends(self);
     rf_spin_unlock(&rf_slots_lock);
 }
 

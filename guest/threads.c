@@ -26,6 +26,7 @@
 #include "guest/refusal.h"
 #include "guest/tap.h"
 #include "guest/transactions.h"
+#include "guest/versions.h"
 
 #define SPARE_FRAMES (64u << 10) /* bytes of frames beyond what the stack can hold: for handlers that run on stacks of their own */
 #define FIBER_STACK (8u << 20)   /* a fiber's stack is not known */
@@ -208,6 +209,7 @@ static void record_empty(struct record *record)
     rf_locks_thread_end(self);
     rf_accu_thread_end(self);
     rf_atomics_thread_end(self);
+    rf_versions_thread_end(self);
     rf_refusal_thread_end(self);
     rf_txn_thread_end(self);
     rf_memory_donate(&self->memory);
@@ -330,6 +332,7 @@ static void learn_past(struct rf_self *self)
 {
     rf_threads_each(join_past, self);
     rf_slots_past(&self->thread);
+    rf_version_ends(self);
     if (rf_tap)
         rf_tap_attached(self);
 }
@@ -513,7 +516,7 @@ void rf_thread_joined(struct rf_self *self, struct rf_self *child)
     rf_busy_begin(self);
     rf_tap_sync(self, RF_JOIN, child->number, 0);
     rf_clock_room(&self->thread.clock, child->thread.clock.len);
-    rf_clock_join(&self->thread.clock, &self->memory, &child->thread.clock);
+    rf_clock_receive(self, &child->thread.clock, 0);
     rf_spin_lock(&rf_slots_lock);
     rf_slot_joined(slot);
     rf_spin_unlock(&rf_slots_lock);
@@ -620,6 +623,7 @@ void rf_threads_fork_after(struct rf_self *self, bool child)
         }
         rf_facts_all_left();
         rf_slots_inherit(&self->thread);
+        rf_version_ends(self);
         self->tid = (int32_t)RF_SYSCALL(SYS_gettid, 0);
     }
     rf_spin_unlock(&rf_slots_lock);

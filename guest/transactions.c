@@ -12,6 +12,7 @@
 #include "guest/tap.h"
 #include "guest/threads.h"
 #include "guest/verdict.h"
+#include "guest/versions.h"
 
 #define LEVELS 64u
 #define RECENT 256u
@@ -320,6 +321,7 @@ static void receive(struct rf_self *self, const struct transaction *txn)
                 join(clock, &last->clock);
             }
     }
+    rf_version_ends(self);
     rf_spin_unlock(&variables.lock);
 }
 

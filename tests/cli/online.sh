@@ -78,6 +78,10 @@ for seed in $(seq 20); do # the chance that all, or none, of 20 are sampled at 5
     REDFLAG_OPTIONS=detector=pacer:rate=0.5:seed=$seed ./threads-write-write >/dev/null 2>&1 || found=$((found + 1))
 done
 case $found in 0 | 20) fail "at a rate of 50% the race was found in $found of 20 runs" ;; esac
+build many-threads-kinds # clocks with versions: within periods, and outside
+for rate in 0 0.2 0.5; do
+    status 0 "$REDFLAG" run -d pacer --rate $rate --period 300 --seed 4 ./many-threads-kinds
+done
 
 # one run, judged twice
 judged=0
