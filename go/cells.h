@@ -482,12 +482,14 @@ static __attribute__((noinline)) void step_parts(struct step *step, struct cell 
 
 /* The flags that stay if an access to this byte needs the short step below; all ones if it needs more. The cell tells the byte's
  * history: that of no other byte, or, to one who reads it, that others were written with it; of the first byte also where the others
- * have theirs elsewhere. */
-INLINE uint64_t flags_for_short(uint64_t w, unsigned byte, bool write)
+ * have theirs elsewhere. Who is the first to read a byte of a granule that was written as a whole leaves the others as they were. */
+INLINE uint64_t flags_for_short(uint64_t w, uint64_t r, unsigned byte, bool write)
 {
     uint64_t bit = UINT64_C(1) << (MASK_SHIFT + byte), flags = w & FLAGS & ~bit;
     if (!flags || (!write && flags == OTHERS && w & bit) || (flags == SPLIT && !byte))
         return flags;
+    if (!write && (w & FLAGS) == MASK && r == (w & ~FLAGS))
+        return OTHERS;
     return UINT64_MAX;
 }
 
@@ -496,7 +498,7 @@ INLINE uint64_t flags_for_short(uint64_t w, unsigned byte, bool write)
 INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uint64_t r, unsigned byte, go_place note, bool write)
 {
     struct step step = { .now = g->now };
-    uint64_t flags = flags_for_short(w, byte, write);
+    uint64_t flags = flags_for_short(w, r, byte, write);
     if (!__atomic_compare_exchange_n(&cell->w, &w, w | LOCKED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     if (__builtin_expect(__atomic_load_n(&cell->r, __ATOMIC_RELAXED) != r, 0)) {
@@ -519,8 +521,22 @@ INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uin
     return true;
 }
 
-/* The same for a byte that has a history of its own, beside the cell or in it, and for one that this goroutine reads again after others
- * have read it, too: [FT' READ SHARED AGAIN] has nothing to check. */
+/* A byte that several have read, and nobody has written since unseen by this goroutine, is read. [FT' READ SHARED AGAIN], or FIRST; or, if
+ * all of the others happen before now, it is the only one that counts (Wood, Invariant 2), and R, what is returned, is its epoch. */
+static uint64_t step_among_readers(struct goroutine *g, uint64_t r, go_place note)
+{
+    uint32_t set = (uint32_t)r, other;
+    if (readers_put_again(set, g->now, note_of_place(g, note)))
+        return r;
+    if (readers_unordered(set, &g->view, &other)) {
+        readers_put(set, &g->view, g->now, note_of_place(g, note));
+        return r;
+    }
+    readers_end(set);
+    return g->now;
+}
+
+/* The same for a byte that has a history of its own, beside the cell or in it, also where several have read it. */
 static bool step_on_byte(struct goroutine *g, struct cell *cell, unsigned byte, go_place note, bool write)
 {
     struct step step = { .now = g->now };
@@ -535,9 +551,14 @@ static bool step_on_byte(struct goroutine *g, struct cell *cell, unsigned byte, 
     g->used = true;
     if (w & OBJECT || (!part && mask_of(w) != 1u << byte))
         ; /* needs more */
-    else if (r & RF_TAG)
-        done = !write && readers_put_again((uint32_t)r, g->now, note_of_place(g, note));
-    else if (part && view_knows(&g->view, r)) {
+    else if (r & RF_TAG) {
+        done = !write && view_knows(&g->view, part ? part->w : w & ~FLAGS);
+        uint64_t after = done ? step_among_readers(g, r, note) : r;
+        if (after != r) {
+            __atomic_store_n(part ? &part->r : &cell->r, after, __ATOMIC_RELAXED);
+            place_put(part ? &part->r_note : &notes_of(cell)->r, note);
+        }
+    } else if (part && view_knows(&g->view, r)) {
         struct fg_cell history = { .word = (unsigned __int128)part->w << 64 | r };
         if (write) {
             fg_write_exclusive(&step, &history, note);

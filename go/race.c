@@ -151,7 +151,7 @@ INLINE void access_at(struct goroutine *g, uintptr_t addr, uintptr_t call, uintp
         return;
     }
     uint64_t w = __atomic_load_n(&cell->w, __ATOMIC_RELAXED), r = __atomic_load_n(&cell->r, __ATOMIC_RELAXED);
-    if (flags_for_short(w, byte, write) == UINT64_MAX || r & RF_TAG || !view_knows(&g->view, r) ||
+    if (flags_for_short(w, r, byte, write) == UINT64_MAX || r & RF_TAG || !view_knows(&g->view, r) ||
         !step_shortly(g, cell, w, r, byte, access_place(g, call, pc), write))
         access_slowly(g, addr, call, pc, write);
 }
@@ -554,6 +554,8 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
         uintptr_t caller = atomic_caller(call, x, sizeof *x);                                                               \
         bool locks = bits == 32 && caller_at(caller) == CALLER_LOCKS;                                                       \
         uint##bits##_t old = x->old;                                                                                        \
+        if (locks) /* what it protects is likely to lie behind it */                                                        \
+            prefetch_to_write(cell_of((uintptr_t)x->addr + RF_GRANULE));                                                    \
         atomic_begin(&a, g, caller, pc, (uintptr_t)x->addr, bits / 8, true);                                                \
         bool done = __atomic_compare_exchange_n(x->addr, &old, x->new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
         x->result = done;                                                                                                   \

@@ -61,7 +61,7 @@ static bool engine_access(struct goroutine *g, unsigned from, unsigned size, boo
     unsigned mask = ((1u << size) - 1) << from;
     step->race = 0;
     struct cell *cell = cell_of(GRANULE);
-    if (size == 1 && pc % 2 && flags_for_short(cell->w, from, write) != UINT64_MAX && !(cell->r & RF_TAG) &&
+    if (size == 1 && pc % 2 && flags_for_short(cell->w, cell->r, from, write) != UINT64_MAX && !(cell->r & RF_TAG) &&
         view_knows(&g->view, cell->r)) {
         assert_true(step_shortly(g, cell, cell->w, cell->r, from, place_here(g, pc), write));
         return false;
