@@ -3,8 +3,8 @@
  *
  * 1. src/runtime/race_amd64.s: what a hook does most often is done where Go's compiler calls it, without a change of the stack, without
  *    a call into C. After the first line of some functions a few instructions are inserted that either finish and return or fall
- *    through to what was there, with nothing changed that it uses. go/race.c does the same in C. Go preempts no assembly: a cell that is
- *    locked there is unlocked soon.
+ *    through to what was there, with nothing changed that it uses. go/accesses.h does the same in C. Go preempts no assembly: a cell
+ *    that is locked there is unlocked soon.
  * 2. src/sync/mutex.go: Lock and Unlock tell the detector twice that they order goroutines, by an atomic operation on the mutex and by
  *    race.Acquire, or race.Release, of the same address. To FastTrack the operation alone says it all: one that succeeds acquires and
  *    releases. Others know locks by what is left out here. Lines keep their numbers.
