@@ -33,7 +33,7 @@ static void second_step(const struct rf_radish *radish, uint32_t core, uint64_t 
     if (line)
         rf_line_prefetch(line);
     else
-        rf_machine_prefetch(&radish->machine, rf_key_data(number + RF_CORE_SETS * core));
+        rf_machine_prefetch(&radish->machine, rf_metadata_sets(number, core));
     if (record && record->histories)
         rf_host_prefetch(record->histories);
 }
@@ -50,9 +50,10 @@ static void third_step(const struct rf_radish *radish, uint32_t core, uint64_t n
         return;
     rf_software_prefetch(radish, number, RF_ALL_SLOTS);
     const struct rf_cache *llc = &radish->machine.llc;
-    uint64_t last = llc->keys[rf_cache_place(llc, RF_COMMON, rf_key_data(number + RF_CORE_SETS * core), 0)];
+    size_t place = rf_cache_place(llc, RF_COMMON, rf_metadata_sets(number, core) & llc->mask, 0);
+    rf_key last = *rf_cache_key(llc, RF_COMMON, place);
     if (last & RF_KEY_METADATA)
-        rf_line_prefetch(rf_key_contents(last));
+        rf_line_prefetch(rf_key_contents(&radish->machine, last));
 }
 
 void rf_ahead_look(struct rf_simulation *s, const struct rf_batch *batch, size_t at)

@@ -247,7 +247,8 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
                        const struct rf_access *access)
 {
     uint32_t runner = rf_software_core(radish, core), halves = rf_is_compact(own) ? 2 : 1;
-    radish->machine.pinned = rf_key_metadata(own); /* the handler's accesses must not evict the line that it fills */
+    /* the handler's accesses must not evict the line that it fills */
+    radish->machine.pinned = rf_key_metadata(&radish->machine, own);
     radish->software.check_calls++;
     rf_software_spend(radish, runner, radish->config->enter_cycles);
     for (uint32_t half = 0; half < halves; half++)

@@ -125,7 +125,11 @@ static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool p
 {
     const uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS); /* and those of writes behind them */
     uint32_t count = 2 * rf_width(&radish->layout, line);
+    const struct rf_context *context = radish->contexts[line->slot];
     uint64_t any = 0;
+    rf_host_prefetch(rf_record_at(&radish->software, line->number)); /* what unlinking will look at */
+    rf_host_prefetch(&context->lines[line->place]);
+    rf_line_prefetch(context->lines[context->count - 1]);
     radish->machine.traffic.metadata_evictions++;
     for (uint32_t i = 0; i < count; i += 8)
         any |= rf_some_cells(clocks + i, rf_up_to_eight(count, i));

@@ -5,47 +5,38 @@
 #include "hardware/rules.h"
 #include "trace/grow.h"
 
-/* Gives an array its place in the block, which begins at a line of the host's; returns where the next one begins. */
-static char *place_array(char *at, size_t *offset, size_t bytes)
-{
-    char *array = at ? at + *offset : NULL;
-    *offset += (bytes + 63) & ~(size_t)63;
-    return array;
-}
-
-/* The arrays of one cache, at their places if there is memory; returns how many bytes they take. */
-static size_t cache_init(struct rf_cache *cache, char *at, bool last, uint64_t bytes, uint64_t ways,
+/* One cache, its sets at their place if there is memory; returns how many bytes they take. */
+static size_t cache_init(struct rf_cache *cache, unsigned char *at, bool last, uint64_t bytes, uint64_t ways,
                          const struct rf_config *config)
 {
-    size_t sets = (size_t)(bytes / config->line_bytes / ways), done = 0;
+    size_t sets = (size_t)(bytes / config->line_bytes / ways);
     cache->ways = (uint32_t)ways;
     for (cache->shift = 3; 1u << cache->shift < ways;)
         cache->shift++;
     cache->words = 1u << (cache->shift - 3);
     cache->mask = sets - 1;
     cache->stride = last ? (uint32_t)(config->cores + 7) / 8 : 0;
-    size_t places = sets << cache->shift;
-    for (cache->block = 0; 1u << cache->block < (3 + cache->stride) * cache->words;)
+    size_t block = (sizeof(rf_key) + 2 + cache->stride) << cache->shift; /* cache.h */
+    for (cache->block = 6; (size_t)1 << cache->block < block;)
         cache->block++;
-    cache->sets = (uint64_t *)(void *)place_array(at, &done, (sets << cache->block) * sizeof *cache->sets);
-    cache->keys = (uint64_t *)(void *)place_array(at, &done, places * sizeof *cache->keys);
+    cache->sets = at;
     for (size_t set = 0; at && set < sets; set++)
         for (uint32_t way = 0; way < 8 * cache->words; way++) /* what is no way is no byte of a way either */
             rf_cache_order(cache, last ? RF_COMMON : RF_PRIVATE, set)[way / 8] |= (uint64_t)(way < ways ? way : 255)
                                                                                   << way % 8 * 8;
-    return done;
+    return sets << cache->block;
 }
 
-/* All caches are one block: together they are worth large pages. */
-static size_t caches_init(struct rf_machine *machine, char *at)
+/* All caches are one block: together they are worth large pages. The blocks of the last level, the longest, come first, so that each
+ * begins at a multiple of its length. */
+static size_t caches_init(struct rf_machine *machine, unsigned char *at)
 {
     const struct rf_config *config = machine->config;
-    size_t done = 0;
+    size_t done = cache_init(&machine->llc, at, true, config->llc_bytes, config->llc_ways, config);
     for (uint32_t core = 0; core < config->cores; core++)
         done += cache_init(&machine->l1[core], at ? at + done : NULL, false, config->l1_bytes, config->l1_ways, config);
     for (uint32_t core = 0; core < config->cores; core++)
         done += cache_init(&machine->l2[core], at ? at + done : NULL, false, config->l2_bytes, config->l2_ways, config);
-    done += cache_init(&machine->llc, at ? at + done : NULL, true, config->llc_bytes, config->llc_ways, config);
     return done;
 }
 
@@ -69,34 +60,48 @@ void rf_machine_free(struct rf_machine *machine)
 
 /* ---- making room ---- */
 
+/* The set of a cache for a line that `outer` has at a place: which says it, if it has as many sets. */
+static uint64_t set_from(const struct rf_machine *machine, const struct rf_cache *cache, const struct rf_cache *outer,
+                         enum rf_whose whose, size_t place)
+{
+    rf_key key;
+    if (__builtin_expect(cache->mask <= outer->mask, 1))
+        return rf_cache_set_at(outer, whose, place) & cache->mask;
+    key = *rf_cache_key(outer, whose, place);
+    if (!(key & RF_KEY_METADATA))
+        return key & cache->mask;
+    const struct rf_metadata *line = rf_key_contents(machine, key);
+    return rf_metadata_sets(line->number, line->core) & cache->mask;
+}
+
 /* Takes a line of the last level from private caches. */
 static void drop_private(struct rf_machine *machine, uint64_t sharers, size_t place)
 {
-    uint64_t key = machine->llc.keys[place];
+    rf_key key = *rf_cache_key(&machine->llc, RF_COMMON, place);
     for (; sharers; sharers &= sharers - 1) {
         struct rf_cache *l1 = &machine->l1[__builtin_ctzll(sharers)], *l2 = &machine->l2[__builtin_ctzll(sharers)];
-        size_t at = rf_cache_find_in(l2, RF_PRIVATE, rf_cache_set_from(l2, &machine->llc, RF_COMMON, place), key);
+        size_t at = rf_cache_find_in(l2, RF_PRIVATE, set_from(machine, l2, &machine->llc, RF_COMMON, place), key);
         if (at == RF_NOWHERE)
             continue; /* so it is not in the first level */
-        rf_cache_drop(l1, RF_PRIVATE, rf_cache_set_from(l1, l2, RF_PRIVATE, at), key);
+        rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, RF_PRIVATE, at), key);
         rf_cache_clear(l2, RF_PRIVATE, at);
     }
 }
 
 /* The last level is inclusive: what leaves it leaves all. */
-static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, uint64_t key)
+static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, uint64_t sets)
 {
     struct rf_cache *llc = &machine->llc;
-    size_t place = rf_cache_place(llc, RF_COMMON, key, machine->pinned);
-    uint64_t victim = llc->keys[place];
+    size_t place = rf_cache_place(llc, RF_COMMON, sets & llc->mask, machine->pinned);
+    rf_key victim = *rf_cache_key(llc, RF_COMMON, place);
     if (!victim)
         return place;
     if (victim & RF_KEY_METADATA)
-        rf_host_prefetch(rf_key_contents(victim));
+        rf_host_prefetch(rf_key_contents(machine, victim));
     drop_private(machine, rf_cache_sharers(llc, RF_COMMON, place), place);
     rf_cache_clear(llc, RF_COMMON, place);
     if (victim & RF_KEY_METADATA) {
-        machine->evicted(machine->context, rf_key_contents(victim));
+        machine->evicted(machine->context, rf_key_contents(machine, victim));
     } else {
         machine->traffic.data_evictions++;
         machine->traffic.write_backs += *rf_cache_state(llc, RF_COMMON, place) == RF_MODIFIED;
@@ -104,21 +109,23 @@ static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, 
     return place;
 }
 
-static size_t fill_l1(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state)
+/* `sets`: see rf_machine_prefetch(). */
+static size_t fill_l1(struct rf_machine *machine, uint32_t core, uint64_t sets, rf_key key, enum rf_mesi state)
 {
     struct rf_cache *l1 = &machine->l1[core];
-    size_t at = rf_cache_place(l1, RF_PRIVATE, key, 0);
+    size_t at = rf_cache_place(l1, RF_PRIVATE, sets & l1->mask, 0);
     rf_cache_put(l1, RF_PRIVATE, at, key, state);
     return at;
 }
 
 /* Into the second level of a core, of which the first then may have it; `place` is where the last level has it. */
-static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state, size_t place)
+static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t sets, rf_key key, enum rf_mesi state, size_t place)
 {
     struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core], *llc = &machine->llc;
-    size_t at = rf_cache_place(l2, RF_PRIVATE, key, 0);
-    if (l2->keys[at])
-        rf_cache_drop(l1, RF_PRIVATE, rf_cache_set_from(l1, l2, RF_PRIVATE, at), l2->keys[at]);
+    size_t at = rf_cache_place(l2, RF_PRIVATE, sets & l2->mask, 0);
+    rf_key victim = *rf_cache_key(l2, RF_PRIVATE, at);
+    if (victim)
+        rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, RF_PRIVATE, at), victim);
     rf_cache_put(l2, RF_PRIVATE, at, key, state);
     rf_cache_share(llc, RF_COMMON, place, core);
     rf_cache_touch(llc, RF_COMMON, place);
@@ -127,7 +134,7 @@ static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t key, e
 
 /* ---- data ---- */
 
-static void set_state(struct rf_machine *machine, uint32_t core, uint64_t key, enum rf_mesi state)
+static void set_state(struct rf_machine *machine, uint32_t core, rf_key key, enum rf_mesi state)
 {
     size_t l1 = rf_cache_find(&machine->l1[core], RF_PRIVATE, key), l2 = rf_cache_find(&machine->l2[core], RF_PRIVATE, key);
     if (l1 != RF_NOWHERE)
@@ -138,7 +145,7 @@ static void set_state(struct rf_machine *machine, uint32_t core, uint64_t key, e
 
 /* Takes the line from all other cores, or leaves it to them shared; true: one of them had it modified. Afterwards the last level
  * knows exactly who of the others has it (machine.h, 1.). */
-static __attribute__((noinline)) bool take_from_others(struct rf_machine *machine, uint32_t core, uint64_t key, size_t place,
+static __attribute__((noinline)) bool take_from_others(struct rf_machine *machine, uint32_t core, rf_key key, size_t place,
                                                        bool write)
 {
     bool modified = false;
@@ -164,14 +171,14 @@ static __attribute__((noinline)) bool take_from_others(struct rf_machine *machin
     return modified;
 }
 
-static void alone(struct rf_machine *machine, uint32_t core, uint64_t key)
+static void alone(struct rf_machine *machine, uint32_t core, rf_key key)
 {
-    if (machine->exclusive)
-        machine->exclusive(machine->context, core, key & RF_KEY_LINE);
+    if (machine->exclusive && rf_key_is_data(key))
+        machine->exclusive(machine->context, core, rf_key_line(key));
 }
 
 /* A write to a line that the core has: from shared it asks the others first. */
-static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, uint32_t core, uint64_t key,
+static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, uint32_t core, rf_key key,
                                                     enum rf_mesi state)
 {
     uint32_t cycles = 0;
@@ -188,25 +195,26 @@ static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, 
     return cycles;
 }
 
-static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint32_t core, uint64_t key, bool write)
+static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint32_t core, rf_key key, bool write)
 {
     const struct rf_config *config = machine->config;
     size_t place = rf_cache_find(&machine->llc, RF_COMMON, key);
     bool found = place != RF_NOWHERE, modified = false;
     if (found) {
-        modified = take_from_others(machine, core, key, place, write);
+        if (rf_cache_sharers(&machine->llc, RF_COMMON, place) & ~(UINT64_C(1) << core))
+            modified = take_from_others(machine, core, key, place, write);
     } else {
         place = room_in_llc(machine, key);
         rf_cache_put(&machine->llc, RF_COMMON, place, key, RF_SHARED);
     }
     bool others = (rf_cache_sharers(&machine->llc, RF_COMMON, place) & ~(UINT64_C(1) << core)) != 0;
-    if (!write && !others && machine->shared)
-        others = machine->shared(machine->context, core, key & RF_KEY_LINE);
+    if (!write && !others && machine->shared && rf_key_is_data(key))
+        others = machine->shared(machine->context, core, rf_key_line(key));
     enum rf_mesi state = write ? RF_MODIFIED : others ? RF_SHARED : RF_EXCLUSIVE;
     if (write)
         *rf_cache_state(&machine->llc, RF_COMMON, place) = RF_MODIFIED;
-    fill_l2(machine, core, key, state, place);
-    fill_l1(machine, core, key, state);
+    fill_l2(machine, core, key, key, state, place);
+    fill_l1(machine, core, key, key, state);
     machine->bus = true;
     if (state != RF_SHARED)
         alone(machine, core, key);
@@ -219,7 +227,7 @@ static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint3
     return (uint32_t)(config->llc_cycles + (modified ? config->bus_cycles : 0));
 }
 
-uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key, bool write, size_t at)
+uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, rf_key key, bool write, size_t at)
 {
     const struct rf_config *config = machine->config;
     struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
@@ -234,7 +242,7 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key,
         enum rf_mesi state = (enum rf_mesi) * rf_cache_state(l2, RF_PRIVATE, at);
         rf_cache_touch(l2, RF_PRIVATE, at);
         machine->traffic.l2_hits++;
-        fill_l1(machine, core, key, state);
+        fill_l1(machine, core, key, key, state);
         return (uint32_t)config->l2_cycles + (write && state != RF_MODIFIED ? write_hit(machine, core, key, state) : 0);
     }
     return miss(machine, core, key, write);
@@ -242,33 +250,34 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key,
 
 /* ---- metadata ---- */
 
-static void fill_private(struct rf_machine *machine, struct rf_metadata *line)
+static void fill_private(struct rf_machine *machine, struct rf_metadata *line, uint64_t sets, rf_key key)
 {
-    uint64_t key = rf_key_metadata(line);
-    line->l2 = (uint32_t)fill_l2(machine, line->core, key, RF_EXCLUSIVE, line->llc);
-    line->l1 = (uint32_t)fill_l1(machine, line->core, key, RF_EXCLUSIVE);
+    line->l2 = (uint32_t)fill_l2(machine, line->core, sets, key, RF_EXCLUSIVE, line->llc);
+    line->l1 = (uint32_t)fill_l1(machine, line->core, sets, key, RF_EXCLUSIVE);
 }
 
 uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_metadata *line)
 {
     const struct rf_config *config = machine->config;
     struct rf_cache *l2 = &machine->l2[line->core];
-    uint64_t key = rf_key_metadata(line);
-    if (l2->keys[line->l2] == key) {
+    uint64_t sets = rf_metadata_sets(line->number, line->core);
+    rf_key key = rf_key_metadata(machine, line);
+    if (*rf_cache_key(l2, RF_PRIVATE, line->l2) == key) {
         rf_cache_touch(l2, RF_PRIVATE, line->l2);
-        line->l1 = (uint32_t)fill_l1(machine, line->core, key, RF_EXCLUSIVE);
+        line->l1 = (uint32_t)fill_l1(machine, line->core, sets, key, RF_EXCLUSIVE);
         return (uint32_t)config->l2_cycles;
     }
-    fill_private(machine, line);
+    fill_private(machine, line, sets, key);
     return (uint32_t)config->llc_cycles;
 }
 
 void rf_machine_insert(struct rf_machine *machine, struct rf_metadata *line)
 {
-    uint64_t key = rf_key_metadata(line);
-    line->llc = (uint32_t)room_in_llc(machine, key);
+    uint64_t sets = rf_metadata_sets(line->number, line->core);
+    rf_key key = rf_key_metadata(machine, line);
+    line->llc = (uint32_t)room_in_llc(machine, sets);
     rf_cache_put(&machine->llc, RF_COMMON, line->llc, key, RF_EXCLUSIVE);
-    fill_private(machine, line);
+    fill_private(machine, line, sets, key);
     machine->traffic.metadata_fills++;
 }
 

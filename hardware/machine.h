@@ -39,8 +39,9 @@ struct rf_machine {
     void *caches; /* the arrays of all of them */
     size_t cache_bytes;
     uint32_t line_bits;
-    uint64_t pinned; /* a key that the last level keeps */
-    bool bus;        /* the last access went over the bus */
+    struct rf_metadata *lines; /* by the rest of a metadata line's key: its contents */
+    rf_key pinned;             /* a key that the last level keeps */
+    bool bus;                  /* the last access went over the bus */
     void (*exclusive)(void *context, uint32_t core, uint64_t line);
     bool (*shared)(void *context, uint32_t core, uint64_t line);
     void (*evicted)(void *context, struct rf_metadata *metadata);
@@ -56,19 +57,35 @@ static inline uint32_t rf_line_bits(const struct rf_machine *machine)
     return RF_USUAL ? (uint32_t)__builtin_ctz(RF_USUAL_LINE) : machine->line_bits;
 }
 
+static inline rf_key rf_key_metadata(const struct rf_machine *machine, const struct rf_metadata *line)
+{
+    return RF_KEY_METADATA | (rf_key)(line - machine->lines);
+}
+
+static inline struct rf_metadata *rf_key_contents(const struct rf_machine *machine, rf_key key)
+{
+    return machine->lines + (key & ~RF_KEY_METADATA);
+}
+
+/* Where a line is in any cache, if its mask is applied. */
+static inline uint64_t rf_metadata_sets(uint64_t number, uint32_t core)
+{
+    return number + RF_CORE_SETS * core;
+}
+
 /* What is not a simple hit: `at` is where the first level has the line. */
-RF_ROOM uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, uint64_t key, bool write, size_t at);
+RF_ROOM uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, rf_key key, bool write, size_t at);
 RF_ROOM uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_metadata *line);
 
-/* An access to a data line by its number; returns cycles. */
-static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t core, uint64_t line, bool write)
+/* An access to a line that is not metadata; returns cycles. */
+static inline uint32_t rf_machine_touch(struct rf_machine *machine, uint32_t core, rf_key key, bool write)
 {
     struct rf_cache *l1 = &machine->l1[core];
-    uint64_t key = rf_key_data(line);
-    size_t at = rf_cache_latest(l1, RF_PRIVATE, key & l1->mask);
+    uint64_t set = key & l1->mask;
+    size_t at = rf_cache_latest(l1, RF_PRIVATE, set);
     machine->bus = false;
-    if (l1->keys[at] != key) {
-        at = rf_cache_find_in(l1, RF_PRIVATE, key & l1->mask, key);
+    if (*rf_cache_key(l1, RF_PRIVATE, at) != key) {
+        at = rf_cache_find_in(l1, RF_PRIVATE, set, key);
         if (__builtin_expect(at == RF_NOWHERE, 0))
             return rf_machine_far(machine, core, key, write, at);
     }
@@ -79,22 +96,27 @@ static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t co
     return (uint32_t)machine->config->l1_cycles;
 }
 
-/* Brings what an access to the data line will look at in the last level into the host's caches. Nothing is simulated. What there is of
- * private caches is small, and there already. */
-static inline void rf_machine_prefetch(const struct rf_machine *machine, uint64_t key)
+/* The same for a line of the program's, by its number. */
+static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t core, uint64_t line, bool write)
+{
+    return rf_machine_touch(machine, core, rf_key_data(line), write);
+}
+
+/* Brings what an access will look at in the last level into the host's caches; `sets` is the line's key, or rf_metadata_sets(). Nothing
+ * is simulated. What there is of private caches is small, and there already. */
+static inline void rf_machine_prefetch(const struct rf_machine *machine, uint64_t sets)
 {
     const struct rf_cache *llc = &machine->llc;
-    size_t place = (size_t)(key & llc->mask) << rf_cache_shift(llc, RF_COMMON);
-    rf_host_prefetch(rf_cache_order(llc, RF_COMMON, key & llc->mask));
-    for (uint32_t way = 0; way < rf_cache_ways(llc, RF_COMMON); way += 8)
-        rf_host_prefetch(&llc->keys[place + way]);
+    const unsigned char *block = rf_cache_at(llc, RF_COMMON, sets & llc->mask);
+    for (uint32_t at = 0; at < 1u << rf_cache_block(llc, RF_COMMON); at += RF_HOST_LINE)
+        rf_host_prefetch(block + at);
 }
 
 /* An access to a metadata line that is in some cache; returns cycles. */
 static inline uint32_t rf_machine_metadata(struct rf_machine *machine, struct rf_metadata *line)
 {
     struct rf_cache *l1 = &machine->l1[line->core];
-    if (__builtin_expect(l1->keys[line->l1] != rf_key_metadata(line), 0))
+    if (__builtin_expect(*rf_cache_key(l1, RF_PRIVATE, line->l1) != rf_key_metadata(machine, line), 0))
         return rf_machine_metadata_far(machine, line);
     rf_cache_touch(l1, RF_PRIVATE, line->l1);
     return (uint32_t)machine->config->l1_cycles;

@@ -2,13 +2,16 @@
  *
  * 1. Data, and each kind of synchronisation object, has a name space of its own (core/event.h, 5.) and so pages of its own.
  * 2. Frames never change hands; memory grows with what the program touches, not with the length of the trace.
+ * 3. Physical memory ends where keys do (hardware/cache.h): at 64 GB with lines of 64 bytes.
  */
 #ifndef RF_HARDWARE_PAGES_H
 #define RF_HARDWARE_PAGES_H
 
 #include "core/map.h"
+#include "hardware/cache.h"
 #include "hardware/config.h"
 #include "hardware/usual.h"
+#include "trace/grow.h"
 
 #define RF_NEAR_FRAMES 2048u
 
@@ -24,8 +27,9 @@ struct rf_pages {
     struct rf_map frames; /* page, space -> struct rf_frame * */
     uint64_t count;
     uint32_t page_bits, line_bits;
-    struct {
-        uint64_t page_plus_1, number;
+    struct rf_near {
+        uint64_t page_plus_1;
+        uint64_t number : 63, race_free : 1; /* the frame's, which so need not be looked at */
         struct rf_frame *frame;
     } near[RF_NEAR_FRAMES];
 };
@@ -55,6 +59,11 @@ static __attribute__((noinline, unused)) struct rf_frame *rf_frame_far(struct rf
     if (!*place) {
         struct rf_frame *frame = rf_alloc(pages->memory, sizeof *frame);
         frame->number = pages->count++;
+        if (pages->count << (pages->page_bits - pages->line_bits) > RF_KEY_DATA) {
+            fprintf(stderr, "redflag: the program uses more memory than can be simulated (%u million cache lines)\n",
+                    RF_KEY_DATA / 1000000);
+            exit(2);
+        }
         frame->race_free = !space && rf_page_is_race_free(pages->config, page << pages->page_bits);
         if (!space && pages->config->encoding == RF_ENCODING_COMPACT)
             frame->split = rf_alloc(pages->memory, (size_t)1 << (pages->page_bits - pages->line_bits));
@@ -83,17 +92,21 @@ static inline uint64_t rf_physical_near(const struct rf_pages *pages, uint64_t a
                : 0;
 }
 
-/* The frame of a data address. */
-static inline struct rf_frame *rf_frame_of(struct rf_pages *pages, uint64_t addr)
+/* What is known of the page of a data address. */
+static inline const struct rf_near *rf_near_of(struct rf_pages *pages, uint64_t addr)
 {
     uint64_t page = addr >> rf_page_bits(pages);
-    uint32_t at = rf_near_place(page);
-    if (__builtin_expect(pages->near[at].page_plus_1 != page + 1, 0)) {
-        pages->near[at].frame = rf_frame_far(pages, page, 0);
-        pages->near[at].number = pages->near[at].frame->number;
-        pages->near[at].page_plus_1 = page + 1;
+    struct rf_near *near = &pages->near[rf_near_place(page)];
+    if (__builtin_expect(near->page_plus_1 != page + 1, 0)) {
+        struct rf_frame *frame = rf_frame_far(pages, page, 0);
+        *near = (struct rf_near){ page + 1, frame->number & (UINT64_MAX >> 1), frame->race_free, frame };
     }
-    return pages->near[at].frame;
+    return near;
+}
+
+static inline struct rf_frame *rf_frame_of(struct rf_pages *pages, uint64_t addr)
+{
+    return rf_near_of(pages, addr)->frame;
 }
 
 /* The frame of a data address, NULL if its page was never used. */
@@ -106,9 +119,14 @@ static inline struct rf_frame *rf_frame_known(const struct rf_pages *pages, uint
     return place ? (struct rf_frame *)(uintptr_t)*place : NULL;
 }
 
+static inline uint64_t rf_physical_at(const struct rf_pages *pages, uint64_t number, uint64_t addr)
+{
+    return number << rf_page_bits(pages) | (addr & ((UINT64_C(1) << rf_page_bits(pages)) - 1));
+}
+
 static inline uint64_t rf_physical(const struct rf_pages *pages, const struct rf_frame *frame, uint64_t addr)
 {
-    return frame->number << rf_page_bits(pages) | (addr & ((UINT64_C(1) << rf_page_bits(pages)) - 1));
+    return rf_physical_at(pages, frame->number, addr);
 }
 
 #endif

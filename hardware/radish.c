@@ -1,6 +1,8 @@
 /* See hardware/radish.h. */
 #include "hardware/radish.h"
 
+#include "hardware/large.h"
+
 /* ---- what the other lines say ---- */
 
 struct gathered {
@@ -109,8 +111,6 @@ static bool on_shared(void *context, uint32_t core, uint64_t data_line)
 {
     struct rf_radish *radish = context;
     uint64_t any = 0;
-    if (data_line >= RF_SOFTWARE_LINES)
-        return false;
     for (uint64_t number = data_line * 2; number < data_line * 2 + 2; number++)
         for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next) {
             const uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
@@ -149,8 +149,6 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
 {
     struct rf_radish *radish = context;
     const struct rf_radish_core *owner = &radish->cores[core];
-    if (data_line >= RF_SOFTWARE_LINES)
-        return;
     for (uint64_t number = data_line * 2; number < data_line * 2 + 2; number++) {
         struct rf_metadata *first = rf_lines_of(radish, number);
         for (struct rf_metadata *line = first; line; line = line->next) {
@@ -347,7 +345,7 @@ void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_a
     struct rf_machine *machine = &radish->machine;
     uint32_t data = rf_machine_access(machine, core, access->physical >> rf_line_bits(machine), access->write), metadata = 0;
     bool on_bus = machine->bus, compact;
-    if (!access->tracked || access->frame->race_free) {
+    if (!access->tracked) {
         radish->counts.checks.untracked++;
         rf_charge(radish, core, data + radish->config->work_cycles);
         return;
@@ -430,6 +428,22 @@ void rf_radish_attach(struct rf_radish *radish)
     radish->machine.context = radish;
 }
 
+/* A cached line has a place in the last level, so there are no more lines than places, and one that is being made. */
+static size_t line_bytes(const struct rf_radish *radish)
+{
+    const struct rf_cache *llc = &radish->machine.llc;
+    return (((llc->mask + 1) << llc->shift) + 1) * sizeof(struct rf_metadata);
+}
+
+static void make_lines(struct rf_radish *radish)
+{
+    struct rf_pool *pool = &radish->line_pool;
+    radish->machine.lines = rf_large_take(line_bytes(radish));
+    rf_pool_init(pool, sizeof(struct rf_metadata), sizeof(struct rf_metadata));
+    pool->next = (char *)radish->machine.lines;
+    pool->end = pool->next + line_bytes(radish);
+}
+
 void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, uint64_t broken, struct rf_memory *memory,
                     struct rf_order *order, struct rf_pages *pages, uint64_t *times)
 {
@@ -444,17 +458,18 @@ void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, ui
     radish->layout = (struct rf_layout){ .cells = (uint32_t)config->line_bytes / 2,
                                          .unit_bits = config->encoding == RF_ENCODING_COMPACT ? 2 : 3 };
     radish->layout.units = radish->layout.cells >> radish->layout.unit_bits;
-    rf_pool_init(&radish->line_pool, sizeof(struct rf_metadata), sizeof(struct rf_metadata));
     rf_pool_init(&radish->many_pool, rf_many_bytes(&radish->layout), RF_ROWS * rf_units(&radish->layout));
     rf_pool_init(&radish->software.histories, rf_history_bytes(radish->layout.cells),
                  rf_history_bytes(radish->layout.cells));
     rf_pool_init(&radish->user_pool, sizeof(struct rf_users_chunk), 0);
     rf_pool_init(&radish->software.evicted, rf_evicted_bytes(&radish->layout), 0);
     rf_machine_init(&radish->machine, config, broken);
+    make_lines(radish);
     rf_radish_attach(radish);
 }
 
 void rf_radish_free(struct rf_radish *radish)
 {
+    rf_large_give(radish->machine.lines, line_bytes(radish));
     rf_machine_free(&radish->machine);
 }

@@ -110,7 +110,7 @@ struct rf_access {
     uint64_t addr, physical;
     struct rf_frame *frame;
     uint32_t size;
-    bool write, tracked;
+    bool write, tracked; /* tracked: neither its site nor its page is free of races */
 };
 
 RF_ROOM void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, uint64_t broken,

@@ -173,12 +173,13 @@ static bool is_tracked(struct rf_simulation *s, uint32_t site)
 static void access_memory(struct rf_simulation *s, const struct rf_event *event, bool write)
 {
     uint32_t core = place(s, event->thread);
+    const struct rf_near *page = rf_near_of(&s->pages, event->addr);
     struct rf_access access = { .addr = event->addr,
-                                .frame = rf_frame_of(&s->pages, event->addr),
+                                .physical = rf_physical_at(&s->pages, page->number, event->addr),
+                                .frame = page->frame,
                                 .size = event->size,
                                 .write = write,
-                                .tracked = is_tracked(s, event->site) };
-    access.physical = rf_physical(&s->pages, access.frame, event->addr);
+                                .tracked = !page->race_free && is_tracked(s, event->site) };
     uint64_t before = s->times[RF_WITH][core];
     uint64_t cycles = rf_machine_access(&s->baseline, core, access.physical >> rf_line_bits(&s->baseline), write);
     cycles += s->config.work_cycles;

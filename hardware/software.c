@@ -54,9 +54,9 @@ uint32_t rf_software_core(const struct rf_radish *radish, uint32_t core)
     return least;
 }
 
-static void touch_line(struct rf_radish *radish, uint32_t core, uint64_t line, bool write)
+static void touch_line(struct rf_radish *radish, uint32_t core, rf_key key, bool write)
 {
-    uint64_t cycles = rf_machine_access(&radish->machine, core, RF_SOFTWARE_LINES + line, write);
+    uint64_t cycles = rf_machine_touch(&radish->machine, core, key, write);
     rf_charge(radish, core, cycles);
     radish->software.cycles += cycles;
 }
@@ -67,35 +67,33 @@ void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles)
     radish->software.cycles += cycles;
 }
 
-/* A directory of eight bytes for each metadata line, found by its number as in shadow memory; then the records; then vectors. */
+/* A directory of eight bytes for each metadata line, found by its number as in shadow memory. */
 #define DIRECTORY_ENTRIES (rf_cells(&radish->layout) / 4)
-#define RECORD_LINES (UINT64_C(1) << 33)
-#define VECTOR_LINES (UINT64_C(1) << 35)
 
-static uint64_t directory_line(const struct rf_radish *radish, uint64_t number)
+static rf_key directory_line(const struct rf_radish *radish, uint64_t number)
 {
-    return number / DIRECTORY_ENTRIES;
+    return rf_key_of(RF_KEY_DIRECTORY, number / DIRECTORY_ENTRIES);
 }
 
-/* The first of a history's. */
-static uint64_t record_line(const struct rf_radish *radish, const struct rf_record *record, uint32_t slot)
+/* One of a history's. */
+static rf_key history_line(const struct rf_radish *radish, const struct rf_record *record, uint32_t slot, uint64_t at)
 {
-    return RECORD_LINES + (record->place * 8 + slot % 8) * radish->config->record_lines;
+    return rf_key_of(RF_KEY_HISTORY, (record->place * 8 + slot % 8) * radish->config->record_lines + at);
 }
 
 void rf_software_prefetch(const struct rf_radish *radish, uint64_t number, uint32_t slot)
 {
     const struct rf_record *record = rf_software_record(radish, number);
     const struct rf_machine *machine = &radish->machine;
-    rf_machine_prefetch(machine, rf_key_data(RF_SOFTWARE_LINES + directory_line(radish, number)));
+    rf_machine_prefetch(machine, directory_line(radish, number));
     if (!record)
         return;
     rf_host_prefetch(record->histories);
     if (slot != RF_ALL_SLOTS)
-        rf_machine_prefetch(machine, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, slot)));
+        rf_machine_prefetch(machine, history_line(radish, record, slot, 0));
     for (const struct rf_history *history = slot == RF_ALL_SLOTS ? record->histories : NULL; history;
          history = history->next)
-        rf_machine_prefetch(machine, rf_key_data(RF_SOFTWARE_LINES + record_line(radish, record, history->slot)));
+        rf_machine_prefetch(machine, history_line(radish, record, history->slot, 0));
 }
 
 void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write)
@@ -106,15 +104,15 @@ void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number,
         return;
     for (const struct rf_history *history = record->histories; history; history = history->next)
         for (uint64_t i = 0; i < radish->config->record_lines && (slot == RF_ALL_SLOTS || slot == history->slot); i++)
-            touch_line(radish, core, record_line(radish, record, history->slot) + i, write);
+            touch_line(radish, core, history_line(radish, record, history->slot, i), write);
 }
 
 void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries)
 {
     uint64_t lines = (entries + DIRECTORY_ENTRIES - 1) / DIRECTORY_ENTRIES;
-    uint64_t first = VECTOR_LINES + rf_hash(object) % (1u << 20) * 64;
+    uint64_t first = rf_hash(object) % (1u << 20) * 64;
     for (uint64_t i = 0; i < lines; i++)
-        touch_line(radish, core, first + i, true);
+        touch_line(radish, core, rf_key_of(RF_KEY_VECTOR, first + i), true);
     rf_software_spend(radish, core, entries * radish->config->entry_cycles);
 }
 

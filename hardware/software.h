@@ -73,9 +73,6 @@ static inline void rf_records_reserve(struct rf_software *software, struct rf_me
     software->record_cap = cap - 1;
 }
 
-/* Its physical memory begins at this line; nothing there has metadata. */
-#define RF_SOFTWARE_LINES (UINT64_C(1) << 34)
-
 /* How long a struct rf_evicted is for a line that is not wide. */
 RF_ROOM size_t rf_evicted_bytes(const struct rf_layout *layout);
 /* From hardware: these clocks of a line, of its reads and then of its writes, have left the caches. */

@@ -46,7 +46,8 @@ static void least_recently_used(void **state)
     for (size_t n = 0; n < sizeof all / sizeof all[0]; n++) {
         struct rf_config config;
         struct rf_machine machine;
-        uint64_t list[64], ways = all[n]; /* keys, the one used last first */
+        uint64_t ways = all[n];
+        rf_key list[64]; /* the one used last first */
         uint32_t count = 0;
         rf_config_defaults(&config);
         config.l1_bytes = config.line_bytes * ways;
@@ -54,7 +55,7 @@ static void least_recently_used(void **state)
         rf_machine_init(&machine, &config, 0);
         struct rf_cache *cache = &machine.l1[0];
         for (uint32_t step = 0; step < 4000; step++) {
-            uint64_t key = rf_key_data(random_below(&random, 2 * (uint32_t)ways));
+            rf_key key = rf_key_data(random_below(&random, 2 * (uint32_t)ways));
             uint32_t at = 0;
             while (at < count && list[at] != key)
                 at++;
@@ -69,11 +70,11 @@ static void least_recently_used(void **state)
             if (at < count) {
                 rf_cache_touch(cache, RF_PRIVATE, place);
             } else {
-                place = rf_cache_place(cache, RF_PRIVATE, key, 0);
-                assert_int_equal(cache->keys[place], count < ways ? 0 : list[count - 1]);
+                place = rf_cache_place(cache, RF_PRIVATE, 0, 0);
+                assert_int_equal(*rf_cache_key(cache, RF_PRIVATE, place), count < ways ? 0 : list[count - 1]);
                 if (ways > 1 && count == ways) {
-                    size_t other = rf_cache_place(cache, RF_PRIVATE, key, list[count - 1]); /* the last one is pinned */
-                    assert_int_equal(cache->keys[other], list[count - 2]);
+                    size_t other = rf_cache_place(cache, RF_PRIVATE, 0, list[count - 1]); /* the last one is pinned */
+                    assert_int_equal(*rf_cache_key(cache, RF_PRIVATE, other), list[count - 2]);
                 }
                 rf_cache_put(cache, RF_PRIVATE, place, key, RF_SHARED);
                 at = count < ways ? count++ : count - 1;
