@@ -27,6 +27,9 @@ objdump -d --no-show-raw-insn -j .text "$library" >text.s
 objdump -D --no-show-raw-insn -j .rodata --start-address="0x$(nm "$library" | awk '$3 == "rf_near_begin" { print $1 }')" \
     --stop-address="0x$(nm "$library" | awk '$3 == "rf_near_end" { print $1 }')" "$library" >near.s
 
+objdump -D --no-show-raw-insn -j .rodata --start-address="0x$(nm "$library" | awk '$3 == "rf_near_gates" { print $1 }')" \
+    --stop-address="0x$(nm "$library" | awk '$3 == "rf_near_gates_end" { print $1 }')" "$library" >gates.s
+
 # budget FILE LABEL MOST: no more instructions up to the first return, and none that needs the stack or the bus
 budget() {
     awk -v label="<$2>:" -v name="$2" -v most="$3" '
@@ -59,6 +62,7 @@ budget text.s __tsan_func_entry 10
 budget near.s near___tsan_func_entry 10
 budget text.s __tsan_func_exit 7
 budget near.s near___tsan_func_exit 7
+budget gates.s rf_near_gates 9 # pacer, between two periods
 
 # -- what is exported ---------------------------------------------------------------------------------------------------------------
 
