@@ -1,17 +1,18 @@
 /* Versions of clocks (PACER, section 3.2): who meets a clock that it knows already need not look at its entries.
  *
- * 1. A version names what a thread's clock was from one change to the next: the thread, and a number that grows. A thread's clock only
- *    grows, too: who knows a version knows all earlier ones of the same thread.
- * 2. A clock that is handed on (of a lock, a barrier, ...) has the version of the thread's clock that it is equal to, or none: 0. Whoever changes
- *    it otherwise makes that 0.
+ * 1. A version names what a thread's clock was from one change to the next: the thread, and a number that grows. A thread's clock
+ *    only grows, too: who knows a version knows all earlier ones of the same thread.
+ * 2. A clock that is handed on (of a lock, a barrier, ...) has the version of the thread's clock that it is equal to, or none: 0.
+ *    Whoever changes it otherwise makes that 0.
  * 3. A thread whose clock has become equal to one with a version takes that version for its own, until its clock changes: its own time
  *    advances (which nobody tells: the time is kept beside the version), or something is received. So where clocks stand still, as
- *    outside of pacer's periods, all who talk to each other come to have the same version, and to receive and to publish are each one comparison.
+ *    outside of pacer's periods, all who talk to each other come to have the same version, and to receive and to publish are each one
+ *    comparison.
  * 4. A thread remembers the versions that it received last, one for each of RF_VERSIONS groups of threads. One that it has forgotten
  *    is received again, which changes nothing.
- * 5. Only for pacer: with other detectors nearly every release comes with a new time. And only for clocks that do not fit an object: of others
- *    all entries are looked at in a few instructions, and by ways that know no versions (guest/locks.c, guest/atomics.c). A clock never
- *    becomes shorter.
+ * 5. Only for pacer: with other detectors nearly every release comes with a new time. And only for clocks that do not fit an object: of
+ *    others all entries are looked at in a few instructions, and by ways that know no versions (guest/locks.c, guest/atomics.c). A
+ *    clock never becomes shorter.
  * 6. Whoever has a number that does not fit has no versions, and looks at entries.
  */
 #ifndef RF_GUEST_VERSIONS_H
