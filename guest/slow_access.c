@@ -428,7 +428,7 @@ static __attribute__((noinline)) void any_access(uintptr_t addr, uintptr_t pc, u
         slow_detour(self, addr, mask, pc, size, flags);
         return;
     }
-    if (mask == 0xffff && most > RF_GRANULE) {
+    if (mask == 0xffff && most > RF_GRANULE && !rf_tap) { /* a tap has heard of it, and would hear of its halves */
         two_granules(addr, pc, flags);
         return;
     }

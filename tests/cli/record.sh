@@ -208,6 +208,34 @@ status 0 "$REDFLAG" record -q -o t.rft ./ours busy
 status 0 "$REDFLAG" simulate t.rft
 said 'races       none'
 
+# Where the built-in detector goes on beside the recorder, an access is recorded once, and as it was: also one that it takes in two steps.
+cat >sixteen.c <<'C'
+#include <pthread.h>
+static volatile __int128 cells[8];
+static void *nothing(void *unused)
+{
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, nothing, NULL);
+    for (int i = 0; i < 8; i++)
+        cells[i] = i;
+    return pthread_join(thread, NULL);
+}
+C
+"$REDFLAG" cc -w -O1 -no-pie sixteen.c -o sixteen
+cells=$(nm sixteen | sed -n 's/^0*\([0-9a-f]*\) b cells$/\1/p')
+for detector in acculock multilock pacer:rate=1 fasttrack; do
+    status 0 env REDFLAG_OPTIONS=detector=$detector "$REDFLAG" record -q -o t.std ./sixteen
+    for i in 0 16 32 48 64 80 96 112; do
+        printf 'w(0x%x:16)\n' $((0x$cells + i))
+    done >expected
+    cut -d'|' -f2 t.std | grep -iE "^[rw]\(0x($(seq 0 8 120 | while read -r i; do printf '%x|' $((0x$cells + i)); done)none):" >got || true
+    diff expected got || fail "$detector: not these accesses"
+done
+
 status 2 "$REDFLAG" record
 status 2 "$REDFLAG" record -o
 status 2 "$REDFLAG" record -o /nonexistent/t.rft ./ours
