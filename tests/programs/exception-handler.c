@@ -8,7 +8,8 @@
 
 #include "tests/programs/order.h"
 
-static int x, asked;
+static int x;
+static _Atomic int asked; /* the handlers of several threads change it */
 static jmp_buf away;
 
 static enum redflag_choice choose(const struct redflag_race *race, void *context)
