@@ -363,7 +363,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         if (is_whole && (word & RF_WRITES_BIT)) /* as rf_word_join() does: no byte is left that X speaks of */
             next &= ~RF_MOMENT_MASK;
         same = mask <= 0xff && !(is_whole && is_pair) &&
-               (__builtin_expect(!rf_accu, 1) || !(is_whole || is_pair || (last->race && flags & RF_A_WRITE)));
+               (__builtin_expect(!rf_accu, 1) || !(is_pair || (last->race && flags & RF_A_WRITE)));
     }
     bool stepped = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && last->first == rf_hot.first &&
                 last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks &&
