@@ -10,15 +10,15 @@ import os
 import subprocess
 import sys
 
-from production_programs import (B, KERNELS, PACKAGES, REDFLAG, ROUNDS, TOP, WORK, arguments, builds, least, machine, mean, say, shorter, svg)
+from production_programs import (B, KERNELS, PACKAGES, REDFLAG, TOP, TRIAL, WORK, arguments, builds, how_often, machine, mean, say, shorter, svg)
 
 WATCHED = 2 # runs that Caper watches beside FastTrack
 LONGEST = 6 # runs after which it is taken as steady, though each has found something new
 
 
 def bitcode(program):
-    """The instrumented program, and its bitcode."""
-    target = builds(program)[1]
+    """The instrumented program, which does no more than in a trial, and its bitcode."""
+    target = builds(program, TRIAL)[1]
     if program in KERNELS:
         return target, glob.glob(os.path.join(WORK, "src", program + ".bc"))
     found = []
@@ -129,7 +129,6 @@ def share(counted, places, pairs):
 def measure(program):
     """What the tables and the figure need to know of a program."""
     instrumented, files = bitcode(program)
-    native = builds(program)[0]
     pairs_path, state = os.path.join(WORK, program + ".pairs"), os.path.join(WORK, program + ".caper")
     say("static pairs of " + program)
     with open(pairs_path, "w") as out:
@@ -155,24 +154,26 @@ def measure(program):
     for name, found in (("static", static), ("caper", dynamic), ("alias", alias)):
         for pair in sorted(known - found):
             say("%s: %s does not have the race of %s and %s" % (program, name, pair[0], pair[1]))
-    say("cost of Caper on " + program)
-    result["cost"] = cost(program, native, instrumented, state)
     return result
 
 
-def cost(program, native, instrumented, state):
-    """kind -> (processor, wall), as ratios to the uninstrumented program"""
-    more = arguments(program)
+def variants(program):
+    """What Figure 4 compares, for medians(), and what must come before each run."""
+    instrumented, more = builds(program)[1], arguments(program)
+    pairs_path = os.path.join(WORK, program + ".pairs")
+    state = os.path.join(WORK, program + ".long.caper")
     first, none = state + ".first", state + ".none"
-    text = open(state).read().split("\n")
-    fresh = "\n".join("-" + line[1:] if line.startswith("+") else line for line in text)
-    fresh = "\n".join(line for line in fresh.split("\n") if line[:2] not in ("a ", "! ", "z"))
-    open(none, "w").write("\n")
+    for old in (state, state + ".idle"):
+        if os.path.exists(old):
+            os.remove(old)
     for _ in range(LONGEST): # a run that finds nothing new, and one that makes the list for the next
-        steady = "\nz\n" in open(state).read()
-        quietly([REDFLAG, "caper", "-q", "--pairs", os.path.join(WORK, program + ".pairs"), "--state", state, "--", instrumented] + more)
+        steady = os.path.exists(state) and "\nz\n" in open(state).read()
+        quietly([REDFLAG, "caper", "-q", "--pairs", pairs_path, "--state", state, "--", instrumented] + more)
         if steady:
             break
+    fresh = ["-" + line[1:] if line.startswith("+") else line for line in open(state).read().split("\n")]
+    fresh = "\n".join(line for line in fresh if line[:2] not in ("a ", "! ", "z"))
+    open(none, "w").write("\n")
     stores = [line for line in open(state + ".idle") if line.startswith("o ")]
     open(none + ".idle", "w").writelines(stores)
     open(first + ".idle", "w").writelines(stores)
@@ -184,10 +185,8 @@ def cost(program, native, instrumented, state):
     def before(name):
         if name == "first":
             open(first, "w").write(fresh)
-    best = least({"native": ([native] + more, {}), "out": ([instrumented] + more, {"LD_LIBRARY_PATH": os.path.join(B, "lib/chase")}),
-                  "escape": ([instrumented] + more, setting(none)), "first": ([instrumented] + more, setting(first)),
-                  "steady": ([instrumented] + more, setting(state))}, before)
-    return {kind: tuple(best[kind][i] / best["native"][i] for i in (0, 1)) for kind in ("out", "escape", "first", "steady")}
+    return {"escape": ([instrumented] + more, setting(none)), "first": ([instrumented] + more, setting(first)),
+            "steady": ([instrumented] + more, setting(state))}, before
 
 
 TITLES = {"out": "taken out", "escape": "escape analysis", "first": "first run", "steady": "steady state"}
@@ -195,7 +194,7 @@ TITLES = {"out": "taken out", "escape": "escape analysis", "first": "first run",
 
 def page(results):
     kinds = list(TITLES)
-    text = ["## Caper", "", "The same programs, built once with `redflag cc --bitcode` (clang); least of %d runs. The machine was %s." % (ROUNDS, machine()), "",
+    text = ["## Caper", "", "The same programs, built once with `redflag cc --bitcode` (clang); %s. The machine was %s." % (how_often(), machine()), "",
             "### Cost (Figure 4)", "",
             "Processor time, and in parentheses the time on the wall, as multiples of the uninstrumented program. *Taken out*: no hook is left,",
             "what the instrumented code itself costs. *Escape analysis*: no site is looked for, but what has escaped is known. *First run*: no",

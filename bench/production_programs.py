@@ -2,14 +2,16 @@
 
 1. Programs are Debian's sources (bench/runtime/fetch.sh), or kernels of bench/kernels, into which races are put: counters that threads
    change without a lock. They are built under $B/production, and kept.
-2. All variants of a program take turns, so that a busy machine disturbs all alike. Processor time of user and system is compared, and the
-   time on the wall, which is where waiting shows.
+2. All variants of a program take turns, in an order that is turned round each time, with the uninstrumented program at both ends, so that
+   a machine that is busy or uneven disturbs all alike. Medians are compared: the least of a few runs is a lucky moment of the machine. Processor
+   time of user and system is compared, and the time on the wall, which is where waiting shows.
 3. The command is not measured: what it would hand on to the program is set up here.
 """
 import json
 import math
 import os
 import random
+import statistics
 import subprocess
 import sys
 import time
@@ -21,14 +23,16 @@ WORK = os.path.join(B, "production")
 SOURCES = os.environ.get("SOURCES", os.path.join(B, "bench", "src"))
 os.environ["CCACHE_DISABLE"] = "1"  # a cache may make paths relative: then no line of an object is one of the bitcode's
 PROGRAMS = os.environ.get("PROGRAMS", "pigz pbzip2 queue hash tree").split()
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
+ROUNDS = int(os.environ.get("ROUNDS", "4"))
 PAIRS = int(os.environ.get("PAIRS", "0"))
 TRIALS = int(os.environ.get("TRIALS", "10"))
 THREADS = [int(n) for n in os.environ.get("THREADS", "1 4 16 64").split()]
-TEXT = int(os.environ.get("TEXT", "320000"))
-# What kernels do, in percent of what they do elsewhere: about a second of processor time, since before t_min (doc/chase.md) is over a
-# run may wait for more than its share; and less for a trial.
-PERCENT = {"queue": 200, "hash": 100, "tree": 120}
+TEXT = int(os.environ.get("TEXT", "400000"))
+# What kernels do, in percent of what they do elsewhere: about a second on the wall, since before t_min (doc/chase.md) is over a run may
+# wait for more than its share; and less for a trial. The text is as long as pbzip2 needs for that; pigz is faster and has more of it.
+PERCENT = {"queue": 340, "hash": 220, "tree": 160}
+TRIAL_TEXT = 160000
+LONGER = {"pigz": 2}
 TRIAL = 40
 CLANG = {"REDFLAG_CC": "clang -g", "REDFLAG_CXX": "clang++ -g"} # what `redflag cc` calls
 KERNELS = ["queue", "hash", "tree"]
@@ -114,17 +118,17 @@ def prepare():
     kernels = os.path.join(WORK, "src", "kernels")
     if not os.path.exists(kernels):
         subprocess.run(["cp", "-a", os.path.join(TOP, "bench/kernels"), kernels], check=True)
-    for name, count in (("text", TEXT), ("trial", TEXT // 2), ("small", 12000)):
-        draw, words = random.Random(1), []
-        for _ in range(5000):
-            words.append("".join(draw.choice("etaoinshrdlu") for _ in range(draw.randint(2, 9))))
+    draw = random.Random(1)
+    words = ["".join(draw.choice("etaoinshrdlu") for _ in range(draw.randint(2, 9))) for _ in range(5000)]
+    lines = [" ".join(draw.choice(words) for _ in range(6)) + "\n" for _ in range(40000)] # more than any block that is compressed
+    for name, count in [("text", TEXT), ("trial", TRIAL_TEXT), ("small", 12000)] + [("text." + p, n * TEXT) for p, n in LONGER.items()]:
         with open(os.path.join(WORK, name), "w") as out:
-            for _ in range(count):
-                out.write(" ".join(draw.choice(words) for _ in range(6)) + "\n")
+            for begin in range(0, count, len(lines)):
+                out.writelines(lines[:count - begin])
 
 
 def arguments(program, threads=2, name="text"):
-    text = os.path.join(WORK, name)
+    text = os.path.join(WORK, "text." + program if name == "text" and program in LONGER else name)
     return {"pigz": ["-p", str(threads), "-c", text], "pbzip2": ["-p%d" % threads, "-k", "-c"] + (["-b1"] if name == "small" else []) + [text],
             "xz": ["-T%d" % threads, "-1", "-k", "-c", text]}.get(program, [])
 
@@ -150,19 +154,34 @@ def calls(program, name):
     return [json.loads(line) for line in out.splitlines()]
 
 
-def least(variants, before=None):
-    """variants: name -> (command, environment). The least processor and wall time of each, taking turns. before(name) comes first."""
-    best = {}
-    for _ in range(ROUNDS):
-        for name, (command, environment) in variants.items():
+GOALS = ("native", "chase-5", "sites", "steady") # what must be known well
+LONG = ("litehb", "fullhb", "first")             # what need not, and takes long
+
+
+def rounds_of(name):
+    return ROUNDS if name in GOALS else 1 if name in LONG else (ROUNDS + 1) // 2
+
+
+def medians(variants, before=None):
+    """variants: name -> (command, environment), with "native". The median processor and wall time of each. before(name) comes first."""
+    times = {name: [] for name in variants}
+    others = [name for name in variants if name != "native"]
+    for number in range(ROUNDS):
+        turn = [name for name in others if number < rounds_of(name)]
+        for name in ["native"] + (turn if number % 2 == 0 else turn[::-1]) + ["native"]:
             if before:
                 before(name)
+            command, environment = variants[name]
             status, processor, wall = run(command, environment)
             if status not in (0, 66):
                 sys.exit("bench: %s of %s failed: %d" % (name, command[0], status))
-            old = best.get(name, (1e9, 1e9))
-            best[name] = (min(old[0], processor), min(old[1], wall))
-    return best
+            times[name].append((processor, wall))
+    return {name: tuple(statistics.median(column) for column in zip(*taken)) for name, taken in times.items()}
+
+
+def how_often():
+    return "medians of %d runs (LiteHB, FullHB, first runs: 1; what has no goal: %d; uninstrumented: %d), taking turns" % (
+        ROUNDS, (ROUNDS + 1) // 2, 2 * ROUNDS)
 
 
 def mean(values):
