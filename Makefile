@@ -226,11 +226,12 @@ programs-detectors: all
 	@B=$(B) DETECTORS="$(DETECTORS)" COMPILERS="$(or $(COMPILERS),gcc)" OPTIMISE="$(or $(OPTIMISE),-O2)" RUNS=$(or $(RUNS),1) \
 		WORK=$(abspath $(B))/programs/detectors tests/programs/run $(PROGRAMS)
 
+# sync=none loses races when threads meet at a word, as those of the soak do.
 policies: all
 	@set -e; for options in sync=none sync=spin sync=fib sync=cas:escape=1 sync=fib:escape=1 sync=fib:stats=1; do \
 		echo "policies: $$options"; \
 		B=$(B) OPTIONS=$$options RUNS=1 COMPILERS=gcc OPTIMISE=-O2 tests/programs/run $(PROGRAMS); \
-		REDFLAG=$(B)/redflag OPTIONS=$$options tests/soak/run 301 310 20; \
+		[ $$options = sync=none ] || REDFLAG=$(B)/redflag OPTIONS=$$options tests/soak/run 301 310 20; \
 	done
 
 # The example of doc/embedding.md: a virtual machine that uses include/redflag.h.
