@@ -131,11 +131,14 @@ static unsigned gate_kind(const char *name)
 }
 
 /* By a hook's number / 16, as templates are aligned: where its gate lies in each block. What enters and leaves functions has none: 0. */
-static uint16_t gates[PAGE * 2 / 16];
+#define TEMPLATES_MOST (4 * PAGE)
+static uint16_t gates[TEMPLATES_MOST / 16];
 
 static void fill_gate(uint8_t *block, uint32_t hook, const char *name, uint8_t *gate)
 {
-    gates[hook / 16 % (sizeof gates / sizeof *gates)] = (uint16_t)(gate - block);
+    if (hook >= TEMPLATES_MOST) /* one hook's gate would be another's */
+        rf_die("the templates of hooks take more than %zu bytes", (size_t)TEMPLATES_MOST);
+    gates[hook / 16] = (uint16_t)(gate - block);
     __builtin_memcpy(gate, rf_near_gates + gate_kind(name) * GATE_ROOM, GATE_ROOM);
     for (size_t i = 0; i + 8 <= GATE_ROOM; i++) {
         uint64_t word;
@@ -220,7 +223,7 @@ static void change_call(void *unused, const struct rf_hook_call *call)
         change.removed++;
         return;
     }
-    uint32_t gate = gates[call->hook / 16 % (sizeof gates / sizeof *gates)];
+    uint32_t gate = call->hook < TEMPLATES_MOST ? gates[call->hook / 16] : 0;
     uintptr_t target = change.block->at + (gate ? gate : call->hook);
     if (gate && rf_quiet_takes(call, target))
         rf_patch_nothing(call->length, call->jump, form);

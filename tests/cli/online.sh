@@ -73,6 +73,15 @@ status 66 "$REDFLAG" run -d pacer --rate 1 --stats ./threads-write-write
 for name in 'accesses sampled' 'synchronisations sampled' 'non-sampling fast reads' 'sampling deep copies' 'periods sampled'; do
     grep -q "^redflag: $name: [0-9]" out || fail "no statistic of $name"
 done
+# calls of each hook come to that hook, also by pacer's gates
+"$REDFLAG" cc -g -O1 -w -pthread "$top/tests/cli/online.c" -o hooks || fail "hooks do not build"
+for options in "-d fasttrack" "-d multilock" "-d pacer --rate 1"; do
+    # shellcheck disable=SC2086
+    status 66 "$REDFLAG" run $options ./hooks
+    if grep ' finds nothing$' out >&2; then
+        fail "$options: some hooks"
+    fi
+done
 found=0
 for seed in $(seq 20); do # the chance that all, or none, of 20 are sampled at 50% is one in half a million
     REDFLAG_OPTIONS=detector=pacer:rate=0.5:seed=$seed ./threads-write-write >/dev/null 2>&1 || found=$((found + 1))
