@@ -291,7 +291,7 @@ static inline uint32_t note_of_call(struct goroutine *g, uintptr_t call)
 /* The note of a place under the goroutine's own stack. */
 static inline uint32_t note_of_place(struct goroutine *g, go_place place)
 {
-    return place >> 32 ? note_again(g, code_base + (uintptr_t)(place >> 32), (uint32_t)place) : (uint32_t)place;
+    return place >> 32 ? note_again(g, steady.code_base + (uintptr_t)(place >> 32), (uint32_t)place) : (uint32_t)place;
 }
 
 static inline uint32_t note_here(struct goroutine *g, uintptr_t pc)
@@ -328,7 +328,7 @@ static struct goroutine *goroutine_begin(struct goroutine *parent, uintptr_t pc)
         g = take(sizeof *g);
         g->frames = take(FRAMES_FIRST * sizeof *g->frames);
         g->end = g->frames + FRAMES_FIRST;
-        g->code = others_listen() ? UINTPTR_MAX / 2 : code_base;
+        g->code = others_listen() ? UINTPTR_MAX / 2 : steady.code_base;
     }
     g->number = goroutines_started++;
     goroutines_live++;
@@ -370,13 +370,11 @@ static void goroutine_end(struct goroutine *g)
     spin_unlock(&slots_lock);
 }
 
-/* How often a goroutine learned what all others had done. Theirs are then epochs that somebody knows who was handed no view: before one
- * of them learns more it begins another, so that what views.h says in 3 stays true of the old one. */
-static uint32_t all_learned;
-
+/* steady.all_learned: how often a goroutine learned what all others had done. Theirs are then epochs that somebody knows who was handed no
+ * view: before one of them learns more it begins another, so that what views.h says in 3 stays true of the old one. */
 static inline void epoch_before_learning(struct goroutine *g)
 {
-    uint32_t learned = __atomic_load_n(&all_learned, __ATOMIC_RELAXED);
+    uint32_t learned = __atomic_load_n(&steady.all_learned, __ATOMIC_RELAXED);
     if (__builtin_expect(g->learned != learned, 0)) {
         g->learned = learned;
         epoch_next(g);
@@ -398,7 +396,7 @@ static inline void goroutine_learn(struct goroutine *g, const struct view *from)
 static void goroutine_learn_all(struct goroutine *g)
 {
     spin_lock(&slots_lock);
-    __atomic_add_fetch(&all_learned, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&steady.all_learned, 1, __ATOMIC_SEQ_CST);
     struct times *times = view_alone(&g->view, slot_count);
     for (uint32_t i = 0; i < slot_count; i++) {
         const struct goroutine *owner = slots[i].goroutine;

@@ -25,7 +25,12 @@ struct note_index {
     struct note at[] __attribute__((aligned(32)));
 };
 
-static struct note_index *note_index;
+/* What all read and hardly anybody writes has a line of memory to itself: nobody waits for it because something beside it was written. */
+static struct {
+    struct note_index *note_index;
+    uintptr_t code_base;  /* see go_place */
+    uint32_t all_learned; /* see goroutines.h */
+} __attribute__((aligned(64))) steady;
 static uint32_t notes_lock;
 static uint32_t note_count = 1; /* note 0 is the empty stack */
 
@@ -44,7 +49,7 @@ static struct note_index *note_index_new(uint32_t bits)
 static void notes_begin(void)
 {
     pages_at(NOTES_AT, NOTES_MOST * sizeof(struct note));
-    note_index = note_index_new(14);
+    steady.note_index = note_index_new(14);
 }
 
 static inline struct note *note_home(struct note_index *index, uint64_t pc, uint32_t below)
@@ -70,22 +75,22 @@ static struct note *note_place(struct note_index *index, uint64_t pc, uint32_t b
 
 static void note_index_grow(void)
 {
-    struct note_index *larger = note_index_new(note_index->bits + 1);
+    struct note_index *larger = note_index_new(steady.note_index->bits + 1);
     for (uint32_t i = 1; i < note_count; i++)
         *note_place(larger, note_at(i)->pc, note_at(i)->below) = *note_at(i);
-    __atomic_store_n(&note_index, larger, __ATOMIC_RELEASE);
+    __atomic_store_n(&steady.note_index, larger, __ATOMIC_RELEASE);
 }
 
 /* 0 if there are too many: what comes then has no stack. */
 static __attribute__((noinline)) uint32_t note_put_slowly(uint64_t pc, uint32_t below)
 {
-    uint32_t note = note_place(__atomic_load_n(&note_index, __ATOMIC_ACQUIRE), pc, below)->note;
+    uint32_t note = note_place(__atomic_load_n(&steady.note_index, __ATOMIC_ACQUIRE), pc, below)->note;
     if (note)
         return note;
     spin_lock(&notes_lock);
-    if (note_count >> (note_index->bits - 2))
+    if (note_count >> (steady.note_index->bits - 2))
         note_index_grow();
-    struct note *place = note_place(note_index, pc, below);
+    struct note *place = note_place(steady.note_index, pc, below);
     if (!place->note && note_count < NOTES_MOST) {
         *note_at(note_count) = (struct note){ pc, below, note_count };
         place->pc = pc;
@@ -100,7 +105,7 @@ static __attribute__((noinline)) uint32_t note_put_slowly(uint64_t pc, uint32_t 
 /* It is in the first place that it can be in, or in the one beside it in the same line of memory; or elsewhere, which is rare. */
 static inline uint32_t note_put(uint64_t pc, uint32_t below)
 {
-    const struct note *home = note_home(__atomic_load_n(&note_index, __ATOMIC_ACQUIRE), pc, below);
+    const struct note *home = note_home(__atomic_load_n(&steady.note_index, __ATOMIC_ACQUIRE), pc, below);
     if (__builtin_expect(note_is(home, pc, below), 1))
         return home->note;
     home = (const struct note *)((uintptr_t)home ^ sizeof *home);
@@ -113,17 +118,15 @@ static inline uint32_t note_put(uint64_t pc, uint32_t below)
  * has to be looked up to have it. An address that is too far away (of a plugin) has a note for both, and an upper half of 0. */
 typedef uint64_t go_place;
 
-static uintptr_t code_base;
-
 static inline go_place place_make(uintptr_t pc, uint32_t stack)
 {
-    uintptr_t distance = pc - code_base;
+    uintptr_t distance = pc - steady.code_base;
     return __builtin_expect(distance >> 31 == 0, 1) ? (go_place)distance << 32 | stack : note_put(pc, stack);
 }
 
 static uint32_t place_note(go_place place)
 {
-    return place >> 32 ? note_put(code_base + (uintptr_t)(place >> 32), (uint32_t)place) : (uint32_t)place;
+    return place >> 32 ? note_put(steady.code_base + (uintptr_t)(place >> 32), (uint32_t)place) : (uint32_t)place;
 }
 
 #endif

@@ -116,7 +116,7 @@ void __tsan_init(struct goroutine **first, void **processor, void (*callback)(ui
 void __tsan_init(struct goroutine **first, void **processor, void (*callback)(uintptr_t, void *))
 {
     go_callback = callback;
-    code_base = (uintptr_t)callback - (1u << 30);
+    steady.code_base = (uintptr_t)callback - (1u << 30);
     memory_begin();
     options_from("GORACE");
     options_from("REDFLAG_OPTIONS");
