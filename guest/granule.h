@@ -141,7 +141,7 @@ static inline unsigned rf_pairs_code(unsigned mask)
 }
 
 /* The word for bytes written in y, bytes that were written in x and read in y, and others that were written in x. x may be a pair. */
-static inline bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
+static inline __attribute__((always_inline)) bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
 {
     read &= ~written;
     if ((written | read) == 0xff)
@@ -165,6 +165,7 @@ struct rf_step {
     struct rf_stripe *stripe; /* NULL: its lock is not held, so no unit may be taken or changed */
     uint32_t now;             /* its moment */
     unsigned flags;
+    bool fasttrack;    /* AccuLock is not asked for: the compiler knows it, too, where this is a constant */
     bool allowed;      /* it happens, even if it races (guest/refusal.h) */
     bool passes;       /* it is not recorded (guest/pacer.h); then it has no moment, now is 0 */
     bool needs_stripe; /* the step cannot be done without */
@@ -174,8 +175,13 @@ struct rf_step {
     uint64_t old, made; /* AccuLock: what the step made of what, whenever it would make the same of it while the race is one; else made is 0 */
 };
 
+static inline bool rf_step_accu(const struct rf_step *step)
+{
+    return !step->fasttrack && __builtin_expect(rf_accu, 0);
+}
+
 /* e happens before now, or is in the same thread. */
-static inline bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
+static inline __attribute__((always_inline)) bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
 {
     return rf_moment_time(moment) <= rf_clock_get(&step->self->thread.clock, rf_moment_slot(moment));
 }
@@ -220,13 +226,13 @@ static inline bool rf_step_mine(const struct rf_step *step, uint32_t moment)
 }
 
 /* A moment may leave a set, one of so many, when one of now takes its place. */
-static inline bool rf_step_replaces(const struct rf_step *step, uint32_t moment, uint32_t count)
+static inline __attribute__((always_inline)) bool rf_step_replaces(const struct rf_step *step, uint32_t moment, uint32_t count)
 {
-    if (__builtin_expect(rf_multi, 0)) { /* rule 4 of detect/multilock.h, where it is easily seen */
+    if (rf_step_accu(step) && rf_multi) { /* rule 4 of detect/multilock.h, where it is easily seen */
         uint32_t locks = rf_moment_locks(step->now);
         return (!locks || locks == rf_moment_locks(moment)) && rf_step_ordered(step, moment);
     }
-    if (__builtin_expect(rf_accu, 0) && count < RF_ACCU_MANY)
+    if (rf_step_accu(step) && count < RF_ACCU_MANY)
         return rf_step_mine(step, moment);
     return rf_step_ordered(step, moment);
 }
@@ -577,7 +583,7 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
     bool writes = step->flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
     if (!(word & RF_ODD_BIT) && (written || !writes)) { /* they are in M, or join it if it says the same of them */
         unsigned more = mask & ~RF_WORD_M(word);
-        if (more && __builtin_expect(rf_accu, 0)) {
+        if (more && rf_step_accu(step)) {
             if (!rf_accu_joins(step, RF_WORD_Y(word), RF_WORD_X(word)))
                 return false;
         } else if (more && !rf_step_ordered_cell(step, RF_WORD_X(word))) {
@@ -597,7 +603,7 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
     unsigned more = mask & ~(unsigned)(masks.written | masks.read);
     if (more && !rf_step_ordered_cell(step, x))
         return false;
-    if (__builtin_expect(rf_accu, 0)) {
+    if (rf_step_accu(step)) {
         if (rf_moment_locks(y) != step->self->locks || (more && !writes && !rf_accu_reads_on(step, x)))
             return false;
         /* A write to bytes that were last written in X: it was unordered with a read that shared a lock, or has a lockset to keep. */
@@ -614,11 +620,11 @@ static inline bool rf_word_join(const struct rf_step *step, uint64_t word, unsig
 
 /* Nothing has to be told of the access of this moment, nor kept, beside one now. For AccuLock: either it is ordered, or there is a common
  * lock, and W's lockset, if both are writes, is that of the access now. */
-static inline bool rf_step_passes(const struct rf_step *step, uint32_t moment, bool writes)
+static inline __attribute__((always_inline)) bool rf_step_passes(const struct rf_step *step, uint32_t moment, bool writes)
 {
     if (rf_step_ordered(step, moment))
         return true;
-    if (__builtin_expect(!rf_accu, 1))
+    if (!rf_step_accu(step))
         return false;
     rf_lockset common = rf_step_common(step, moment, writes);
     return common && (!writes || !(step->flags & RF_A_WRITE) || common == rf_step_locks(step, true));
@@ -631,13 +637,13 @@ static inline __attribute__((always_inline)) bool rf_step_passes_cell(const stru
 }
 
 /* A read of all bytes that have one of the two cells of a word that says where they were written, and of no others. */
-static inline bool rf_word_read_half(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+static inline __attribute__((always_inline)) bool rf_word_read_half(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     unsigned m = RF_WORD_M(word);
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), read;
     if (!rf_step_passes(step, y, true) || !rf_step_passes_cell(step, x) || rf_moment_is_now(step->self, rf_cell_r(x)))
         return false;
-    if (__builtin_expect(rf_accu, 0) && (rf_moment_is_now(step->self, y) || !rf_accu_reads_on(step, x)))
+    if (rf_step_accu(step) && (rf_moment_is_now(step->self, y) || !rf_accu_reads_on(step, x)))
         return false;
     if (mask == (~m & 0xff) && (read = rf_cell_named(rf_cell_w(x), step->now))) {
         *next = RF_WORD(m, y, read) | RF_WRITES_BIT;
@@ -650,7 +656,7 @@ static inline bool rf_word_read_half(const struct rf_step *step, uint64_t word, 
 }
 
 /* An access to all bytes of a word that was read in two moments: those that happen before a read leave; a write comes after both. */
-static inline bool rf_word_quick_two(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
+static inline __attribute__((always_inline)) bool rf_word_quick_two(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), w = rf_cell_w(x);
     bool after_y = rf_step_ordered(step, y), after_r = rf_step_ordered(step, rf_cell_r(x));
@@ -678,7 +684,7 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
     if (step->flags & RF_A_WRITE) {
         if (!rf_step_passes(step, y, word & RF_WRITES_BIT) || !rf_step_passes_cell(step, x))
             return false;
-        if (__builtin_expect(rf_accu, 0) &&
+        if (rf_step_accu(step) &&
             (rf_moment_is_now(step->self, rf_cell_w(x)) || (y != now && rf_moment_is_now(step->self, y))))
             return false; /* what was written in this epoch may have a lockset of several writes, which stays */
         if (mask == 0xff) {
@@ -711,16 +717,16 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
     }
     if (!rf_step_passes_cell(step, x))
         return false;
-    if (__builtin_expect(rf_accu, 0) && (mask & ~m) && !rf_accu_reads_on(step, x))
+    if (rf_step_accu(step) && (mask & ~m) && !rf_accu_reads_on(step, x))
         return false;
     if (y == now && m) {
         *next = RF_WORD(m | mask, now, (m | mask) == 0xff ? rf_cell_w(x) : x);
         return true;
     }
-    if (__builtin_expect(rf_accu, 0) && rf_moment_is_now(step->self, y)) /* the first read of the epoch has the fewest locks */
+    if (rf_step_accu(step) && rf_moment_is_now(step->self, y)) /* the first read of the epoch has the fewest locks */
         return false;
     if (!rf_step_replaces(step, y, 1)) { /* it stays beside this one */
-        if (mask != 0xff || m != 0xff || rf_accu || !(x = rf_cell_named(x, y))) /* AccuLock keeps more of reads than two moments tell */
+        if (mask != 0xff || m != 0xff || rf_step_accu(step) || !(x = rf_cell_named(x, y))) /* AccuLock keeps more of reads than two moments tell */
             return false;
         *next = RF_WORD(0xff, now, x);
         return true;

@@ -30,16 +30,22 @@ uint64_t rf_lanes_put(struct rf_stripe *stripe, uint64_t old, const uint64_t *li
     return RF_LANES_WORD | number;
 }
 
-/* Cells of neighbours are often equal: those are looked at once. */
+/* Cells of neighbours are often equal: those are looked at once. What a thread knows to be ordered stays so, under the same name until a
+ * sweep. */
 static inline bool is_ordered(const uint64_t *cell, const uint64_t *end, const struct rf_step *step)
 {
-    for (uint64_t known = 0; cell < end; cell++) {
-        uint32_t w = (uint32_t)(*cell >> 32), r = (uint32_t)*cell;
+    struct rf_self *self = step->self;
+    bool own = self == rf_hot.self;
+    uint64_t known = own && self->ordered_first == rf_hot.first ? self->ordered_cell : 0;
+    for (; cell < end; cell++) {
         if (*cell == known)
             continue;
+        uint32_t w = (uint32_t)(*cell >> 32), r = (uint32_t)*cell;
         if (!rf_step_ordered(step, w) || (r != w && !rf_step_ordered(step, r)))
             return false;
         known = *cell;
+        self->ordered_cell = own ? known : 0;
+        self->ordered_first = rf_hot.first;
     }
     return true;
 }

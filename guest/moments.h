@@ -99,6 +99,7 @@ static inline void rf_last_steps_end(struct rf_self *self)
 {
     for (unsigned i = 0; i < RF_LAST_STEPS; i++)
         self->last_steps[i].pc = 0;
+    self->ordered_cell = 0;
 }
 
 /* There is one left. */

@@ -37,15 +37,9 @@ static struct rf_nearby_access *set_of(struct rf_nearby *table, const uint64_t *
     return &table->accesses[((at ^ at >> 7) & (table->sets - 1)) * RF_NEARBY_WAYS];
 }
 
-static inline void put_access(struct rf_self *self, struct rf_nearby *table, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
+static inline void put_access(struct rf_nearby *table, const uint64_t *place, unsigned mask, uint32_t moment, uint32_t note)
 {
-    struct rf_nearby_access *set = set_of(table, place), *entry = &set[self->nearby_turn++ % RF_NEARBY_WAYS];
-    bool hot = self == rf_hot.self && rf_hot.span; /* then a few instructions tell */
-    for (unsigned i = 0; i < RF_NEARBY_WAYS; i++)
-        if (!(hot ? rf_moment_is_hot(set[i].moment) : rf_moment_is_now(self, set[i].moment))) { /* of an epoch that is over, or none */
-            entry = &set[i];
-            break;
-        }
+    struct rf_nearby_access *entry = &set_of(table, place)[__builtin_ctz(mask) / 2 % RF_NEARBY_WAYS];
     __atomic_store_n(&entry->place_and_mask, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->moment, moment, __ATOMIC_RELEASE);
     __atomic_store_n(&entry->note, note, __ATOMIC_RELEASE);
@@ -60,7 +54,7 @@ static struct rf_nearby *larger(struct rf_self *self, struct rf_nearby *old)
     for (unsigned i = 0; old && i < old->sets * RF_NEARBY_WAYS; i++) {
         const struct rf_nearby_access *access = &old->accesses[i];
         if (access->place_and_mask)
-            put_access(self, table, (const uint64_t *)(access->place_and_mask & PLACE), (unsigned)(access->place_and_mask >> 56),
+            put_access(table, (const uint64_t *)(access->place_and_mask & PLACE), (unsigned)(access->place_and_mask >> 56),
                 access->moment, access->note);
     }
     __atomic_store_n(&self->nearby, table, __ATOMIC_RELEASE);
@@ -72,7 +66,7 @@ void rf_nearby_put(struct rf_self *self, const uint64_t *place, unsigned mask, u
     struct rf_nearby *table = self->nearby;
     if (__builtin_expect(!table || (table->sets == FEW_SETS && table->puts >= FEW_SETS * RF_NEARBY_WAYS), 0))
         table = larger(self, table);
-    put_access(self, table, place, mask, moment, note);
+    put_access(table, place, mask, moment, note);
 }
 
 static void table_clear(struct rf_nearby *table)

@@ -1,6 +1,6 @@
 /* Which place in the program a byte was accessed from, when its granule's word has one moment for several places.
  *
- * 1. A thread keeps the last few hundred such accesses, in sets of four found by the granule. It alone writes them. Many threads have but
+ * 1. A thread keeps the last few hundred such accesses, in sets of four found by the granule, each for its two bytes. It alone writes them. Many threads have but
  *    a few: a table begins small, and a larger one takes its place. The small one stays with it, since others may be reading there.
  * 2. So do the last RF_NEARBY_ENDED threads that have ended.
  * 3. Another thread reads them when it reports a race: it believes an entry whose granule and moment are the race's before and after

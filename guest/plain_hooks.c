@@ -43,12 +43,24 @@ HOOK(__tsan_volatile_read16, 16, RF_A_VOLATILE)
 HOOK(__tsan_volatile_write16, 16, RF_A_VOLATILE | RF_A_WRITE)
 HOOK(__tsan_read_write16, 16, RF_A_WRITE)
 
+/* Also before the guest has started. */
+static inline const uint64_t *word_of(uintptr_t addr)
+{
+    return (const uint64_t *)((const char *)rf_plane_words + (addr & rf_plane_mask));
+}
+
 /* gcc takes this hook for every access that may be unaligned, so most ranges are a word or two long. */
 static inline bool repeats(uintptr_t addr, unsigned mask, unsigned flags)
 {
-    uint64_t word = __atomic_load_n((uint64_t *)((char *)rf_plane_words + (addr & rf_plane_mask)), __ATOMIC_RELAXED);
+    uint64_t word = __atomic_load_n(word_of(addr), __ATOMIC_RELAXED);
     uint64_t moment = word << 8 >> 36; /* with the odd bit above it */
     return moment - rf_hot.first < rf_hot.span && !(mask & ~(unsigned)(word >> 56)) && (!flags || (word >> 27 & 1));
+}
+
+/* A word says that all of its granule was accessed in this epoch (guest/hot.h, 3). */
+static inline bool is_hot(const uint64_t *word)
+{
+    return (__atomic_load_n(word, __ATOMIC_RELAXED) >> 28) - rf_hot.base < rf_hot.span;
 }
 
 static inline void range(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
@@ -57,6 +69,9 @@ static inline void range(uintptr_t addr, size_t size, unsigned flags, uintptr_t 
         rf_access(addr, size, flags, pc);
         return;
     }
+    const uint64_t *first = word_of(addr), *last = word_of(addr + size - 1);
+    if (!(flags & RF_A_WRITE) && is_hot(first) && is_hot(last) && is_hot(first + (last - first) / 2)) /* one to three of them */
+        return;
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE; /* of up to three granules */
     if (repeats(addr, mask & 0xff, flags) && (mask <= 0xff || repeats(addr + RF_GRANULE, mask >> RF_GRANULE & 0xff, flags)) &&
         (mask <= 0xffff || repeats(addr + 2 * RF_GRANULE, mask >> 2 * RF_GRANULE, flags)))

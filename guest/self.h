@@ -74,6 +74,8 @@ struct rf_self {
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
     struct rf_last_step last_steps[RF_LAST_STEPS]; /* guest/slow_access.c */
+    uint64_t ordered_cell;                         /* guest/lanes.c: all that it names happened before the thread's epoch, */
+    uint64_t ordered_first;                        /* ... whose rf_hot.first is this */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */
     uint32_t moments_mask;            /* how many, less one */
@@ -83,7 +85,6 @@ struct rf_self {
     struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
     uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
     uint64_t *seen;                   /* guest/hot.h, 4; NULL until it has frames */
-    uint32_t nearby_turn;
     uintptr_t stored_at;  /* guest/escape.h, 3: where the thread is storing, or has last stored, */
     size_t stored_size;   /* ... and how much; 0: that was looked at */
     bool stack_escaped;   /* guest/escape.h, 4. Written by the thread */

@@ -1,6 +1,6 @@
 /* Where the hot hooks (guest/hooks.S) go on with what they do not decide by themselves: up to 16 bytes, by the shortest of several ways.
  *
- * 1. A word like the one that the last step from the same place was on: rf_slow_access().
+ * 1. A word like the one that the last step from the same place was on, or made: rf_slow_access(), repeat_step().
  * 2. An access that all it meets happens before, or that joins those of its epoch: at_once().
  * 3. An access to some bytes of a granule in lanes, that all it meets happens before: lanes_access().
  * 4. Everything else: slow_access(), by the rules of guest/access.c.
@@ -98,7 +98,7 @@ static __attribute__((noinline)) void keep_place(struct rf_self *self, const uin
 }
 
 /* The moment's own note tells the place of the access, too, and its locks. */
-static inline bool is_of_moment(const struct rf_step *step, uint32_t moment, uintptr_t pc, unsigned size)
+static inline __attribute__((always_inline)) bool is_of_moment(const struct rf_step *step, uint32_t moment, uintptr_t pc, unsigned size)
 {
     uint32_t node = rf_hot.top > step->self->frames ? rf_hot.top[-1].node : 0;
     return node && rf_moment_locks(moment) == step->self->locks &&
@@ -111,7 +111,7 @@ static inline __attribute__((always_inline)) bool joins(struct rf_step *step, ui
     uint64_t moment = word >> 28 & RF_MOMENT_MASK, next;
     if (moment - rf_hot.first >= rf_hot.span || rf_word_has_units(word))
         return false;
-    if (__builtin_expect(rf_accu, 0) && is_of_moment(step, (uint32_t)moment, pc, size))
+    if (rf_step_accu(step) && is_of_moment(step, (uint32_t)moment, pc, size))
         step->now = (uint32_t)moment;
     if (!rf_word_join(step, word, mask, &next))
         return false;
@@ -233,6 +233,14 @@ static __attribute__((noinline)) void slow_access(struct rf_step *step, uintptr_
     slow_end(step, addr, size, pc);
 }
 
+/* The same for one that begins here; not inlined, so that the step of those who call it stays in registers. */
+static __attribute__((noinline)) void slow_busy(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
+                                                unsigned flags)
+{
+    struct rf_step step = { .self = self, .flags = flags };
+    slow_access(&step, addr, mask, pc, size);
+}
+
 /* The same where what nearly all accesses do is not enough. */
 static __attribute__((noinline)) void slow_detour(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                   unsigned flags)
@@ -269,13 +277,13 @@ static __attribute__((noinline)) bool multi_at_once(struct rf_step *step, uintpt
 
 /* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
 static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
-                                                          unsigned flags)
+                                                          unsigned flags, bool fasttrack)
 {
-    struct rf_step step = { .self = self, .flags = flags };
+    struct rf_step step = { .self = self, .flags = flags, .fasttrack = fasttrack };
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
     if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
         rf_depot_node(self);
-    if (__builtin_expect(rf_multi, 0))
+    if (!fasttrack && __builtin_expect(rf_multi, 0))
         return multi_at_once(&step, addr, mask, pc, size);
     if (RF_WORD_Y(word) - rf_hot.first < rf_hot.span) {
         if (!joins(&step, place, word, mask, pc, size))
@@ -317,6 +325,32 @@ static __attribute__((noinline)) void end_touching(struct rf_self *self, uint64_
 
 static void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 
+/* FastTrack's access to a part or all of one granule, with nothing else to be thought of (rf_slow_access): one text for reads and one for
+ * writes. */
+static inline __attribute__((always_inline)) void word_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    if (__builtin_expect(mask > 0xff || rf_accu, 0)) {
+        any_access(addr, pc, size, flags);
+        return;
+    }
+    rf_busy_begin(self);
+    if (__builtin_expect(!at_once(self, addr, mask, pc, size, flags, true), 0))
+        slow_busy(self, addr, mask, pc, size, flags);
+    else
+        rf_busy_end(self);
+}
+
+static __attribute__((noinline)) void word_read(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    word_access(self, addr, pc, size, flags & ~RF_A_WRITE);
+}
+
+static __attribute__((noinline)) void word_write(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    word_access(self, addr, pc, size, flags | RF_A_WRITE);
+}
+
 /* An access to a granule that had lanes a moment ago. Nothing but such an access is to be done (rf_slow_access). */
 static __attribute__((noinline)) void lanes_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
@@ -333,24 +367,24 @@ static __attribute__((noinline)) void lanes_access(struct rf_self *self, uintptr
         any_access(addr, pc, size, flags);
 }
 
-/* Where the hot hooks go on. Here is the step on a word like the one that the last step was on, without a call and without the stack; all
- * else is in any_access(). */
-void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+static inline void other_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
-    struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
-                             rf_world_fences || rf_tap || rf_detour, 0)) {
-        any_access(addr, pc, size, flags);
-        return;
-    }
+    if (flags & RF_A_WRITE)
+        word_write(self, addr, pc, size, flags);
+    else
+        word_read(self, addr, pc, size, flags);
+}
+
+/* The thread is where the step was made, in the same epoch, with the same locks. */
+static inline bool is_here(const struct rf_self *self, const struct rf_last_step *last)
+{
+    return last->first == rf_hot.first && last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks;
+}
+
+/* The step on a word like the one that the last step from this place was on. */
+static __attribute__((noinline)) void repeat_step(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
     const struct rf_last_step *last = last_step_of(self, pc);
-    if (last->pc != pc) {
-        if (rf_word_has_lanes(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED)))
-            lanes_access(self, addr, pc, size, flags);
-        else
-            any_access(addr, pc, size, flags);
-        return;
-    }
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t how = how_of(addr, size, flags);
@@ -365,8 +399,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         same = mask <= 0xff && !(is_whole && is_pair) &&
                (__builtin_expect(!rf_accu, 1) || !(is_pair || (last->race && flags & RF_A_WRITE)));
     }
-    bool stepped = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && last->first == rf_hot.first &&
-                last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks &&
+    bool stepped = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && is_here(self, last) &&
                 (__builtin_expect(!last->race, 1) || !rf_step_ordered(&(struct rf_step){ .self = self }, last->race)) &&
                 __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     if (stepped)
@@ -377,12 +410,41 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     }
     __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (rf_word_has_lanes(word) && !stepped)
-        lanes_access(self, addr, pc, size, flags);
-    else if (__builtin_expect(!stepped, 0))
-        any_access(addr, pc, size, flags);
+    if (__builtin_expect(!stepped, 0))
+        other_access(self, addr, pc, size, flags);
     else if (__builtin_expect(self->pending_signals, 0))
         rf_signals_deliver();
+}
+
+/* Where the hot hooks go on: a leaf for what is most frequent, with the stack in those that it jumps to. */
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
+                             rf_world_fences || rf_tap || rf_detour, 0)) {
+        any_access(addr, pc, size, flags);
+        return;
+    }
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (rf_word_has_lanes(word)) {
+        lanes_access(self, addr, pc, size, flags);
+        return;
+    }
+    const struct rf_last_step *last = last_step_of(self, pc);
+    if (last->pc != pc) {
+        other_access(self, addr, pc, size, flags);
+        return;
+    }
+    /* The word that it made, with other bytes. For that the thread need not be busy: a sweep leaves the moments of its epoch their names, and
+     * changes the word if it changes X; what a signal handler does comes after the look, or changes the word. */
+    uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE, next = word | mask << 56;
+    if (!((word ^ last->next) << 8) && !((last->how ^ how_of(addr, size, flags)) << 16) && mask <= 0xff &&
+        RF_WORD_M(next) != 0xff && is_here(self, last) && __builtin_expect(!rf_accu, 1) &&
+        __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        rf_touch(place);
+        return;
+    }
+    repeat_step(self, addr, pc, size, flags);
 }
 
 /* What the hot hooks of 8 bytes know, for a whole granule. */
@@ -433,10 +495,8 @@ static __attribute__((noinline)) void any_access(uintptr_t addr, uintptr_t pc, u
         return;
     }
     rf_busy_begin(self);
-    if (__builtin_expect(mask > 0xff || !at_once(self, addr, mask, pc, size, flags), 0)) {
-        struct rf_step step = { .self = self, .flags = flags };
-        slow_access(&step, addr, mask, pc, size);
-        return;
-    }
-    rf_busy_end(self);
+    if (__builtin_expect(mask > 0xff || !at_once(self, addr, mask, pc, size, flags, false), 0))
+        slow_busy(self, addr, mask, pc, size, flags);
+    else
+        rf_busy_end(self);
 }
