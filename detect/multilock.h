@@ -84,8 +84,7 @@ struct ml_cell {
 #define ML_SLOT(item) rf_epoch_slot((item)->epoch)
 #define ML_TIME(item) rf_epoch_time((item)->epoch)
 #define ML_MY_SLOT(t) ((t)->order.slot)
-#define ML_RACE(d, t, item, kinds)                                                                                          \
-    rf_accu_race(&(d)->accu, t, (item)->epoch, (item)->note, (kinds)&ML_WRITE, (item)->locks)
+#define ML_RACE(d, t, item, kinds) rf_accu_race(&(d)->accu, t, (item)->epoch, (item)->note, (kinds)&ML_WRITE, (item)->locks)
 #define ML_ADD(d, t, cell, kind, parts, note)                                                                               \
     rf_pairs_add((kind) == ML_READ ? &(cell)->reads : &(cell)->writes, (d)->accu.order.engine->memory,                      \
                  (struct rf_held_epoch){ (t)->order.epoch, ML_HELD(d, t, kind), note })

@@ -19,7 +19,7 @@ struct multi_access {
 struct multi_list {
     uint32_t count, cap;
     struct multi_access *items; /* few, or memory of its own */
-    uint32_t joined;    /* the moment that the access now is one with; 0: it has its own, or was left out */
+    uint32_t joined;            /* the moment that the access now is one with; 0: it has its own, or was left out */
     bool changed;
     struct multi_access few[LIST_FEW];
 };
@@ -104,7 +104,7 @@ static bool meets(struct rf_step *step, const struct multi_access *item)
 #define ML_LEAVE(item, parts) (((item)->mask &= (uint8_t) ~(parts)) != 0)
 #define ML_IS_NOW(t, item) rf_moment_is_now((t)->self, (item)->moment)
 #define ML_ORDERED(t, item) rf_step_ordered(t, (item)->moment)
-#define ML_LOCKS(d, item) rf_accu_locks((d)->self, (item)->moment, (item)->kind & (ML_WRITE | ML_STORE))
+#define ML_LOCKS(d, item) rf_accu_locks((d)->self, (item)->moment, (item)->kind &(ML_WRITE | ML_STORE))
 #define ML_HELD(d, t, kind) rf_step_locks(t, (kind) & (ML_WRITE | ML_STORE))
 #define ML_SUBSET(d, a, b) is_subset(d, a, b)
 #define ML_DISJOINT(d, a, b) (!(b) || !rf_locks_common((d)->self, a, b))
@@ -234,12 +234,14 @@ static bool word_of_one(const struct multi_access *item, uint64_t *word)
 }
 
 /* A write, a read and a third access, which will be in Y: the first two are a pair. The write may be none, which is to all bytes. */
-static bool word_of_three(const struct multi_access *w, const struct multi_access *r, const struct multi_access *y, uint64_t *word)
+static bool word_of_three(const struct multi_access *w, const struct multi_access *r, const struct multi_access *y,
+                          uint64_t *word)
 {
     unsigned rest = ~(unsigned)y->mask & 0xff, pair;
     if (w->kind != ML_WRITE || r->kind != ML_READ || y->kind > ML_READ)
         return false;
-    if (y->kind == ML_READ ? w->mask != 0xff || r->mask != (rest ? rest : 0xff) : !rest || w->mask != rest || r->mask != rest)
+    if (y->kind == ML_READ ? w->mask != 0xff || r->mask != (rest ? rest : 0xff)
+                           : !rest || w->mask != rest || r->mask != rest)
         return false;
     pair = rf_cell_named(w->moment, r->moment);
     *word = RF_WORD(y->mask, y->moment, pair) | (y->kind == ML_WRITE ? RF_WRITES_BIT : 0);
@@ -502,7 +504,8 @@ static void append_moved(struct multi_list *list, uintptr_t from, int shift, uns
     list_of(__atomic_load_n(rf_word(from), __ATOMIC_ACQUIRE), &source);
     for (uint32_t i = 0; i < source.count; i++) {
         unsigned bytes = source.items[i].mask;
-        list_append(list, source.items[i].moment, (shift >= 0 ? bytes << shift : bytes >> -shift) & mask, source.items[i].kind);
+        list_append(list, source.items[i].moment, (shift >= 0 ? bytes << shift : bytes >> -shift) & mask,
+                    source.items[i].kind);
     }
     list_end(&source);
 }

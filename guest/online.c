@@ -163,8 +163,8 @@ void rf_online_begin(char **environment)
         begin_pair(environment);
     read_settings();
     rf_online_settings.transactions = rf_options.transactions[0] == 'a'   ? RF_TXN_ALL
-                            : rf_options.transactions[0] == 'w' ? RF_TXN_WRITES
-                                                                : RF_TXN_SHARED;
+                                      : rf_options.transactions[0] == 'w' ? RF_TXN_WRITES
+                                                                          : RF_TXN_SHARED;
     rf_online_threads_begin();
     rf_online_settings.certainty = true;
     rf_online_detector->begin(&rf_online_settings);

@@ -49,7 +49,8 @@ static inline unsigned mask_of(uintptr_t addr, size_t length)
     return ((1u << length) - 1) << addr % RF_GRANULE;
 }
 
-bool rf_online_refuses(struct rf_self *self, struct rf_listener *me, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
+bool rf_online_refuses(struct rf_self *self, struct rf_listener *me, uintptr_t addr, size_t size, unsigned flags,
+                       uintptr_t pc)
 {
     struct rf_online_access access = { .thread = me->index, .flags = flags };
     struct rf_online_race race;
@@ -79,7 +80,7 @@ bool rf_online_refuses(struct rf_self *self, struct rf_listener *me, uintptr_t a
 
 /* Under the lock. One that finds pairs is asked until it finds no more. */
 void rf_online_do(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access, uintptr_t addr,
-                      unsigned size)
+                  unsigned size)
 {
     struct rf_online_race race;
     while (rf_online_detector->access(access, addr, size, &race)) {

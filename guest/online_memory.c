@@ -9,7 +9,8 @@
 #include "guest/transactions.h"
 #include "shadow/shadow.h"
 
-#define AGAIN 4096u /* bytes of a freed block that count as written after the free, too: an access there by another is a race */
+#define AGAIN                                                                                                               \
+    4096u /* bytes of a freed block that count as written after the free, too: an access there by another is a race */
 
 /* ---- memory ---- */
 

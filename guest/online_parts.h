@@ -44,9 +44,9 @@ struct rf_listener {
 extern const struct rf_online *rf_online_detector RF_OURS;
 extern struct rf_options rf_online_settings RF_OURS;
 extern uint32_t rf_online_lock RF_OURS;
-extern uint64_t rf_online_changes RF_OURS; /* guest/online_filter.h; atomic */
+extern uint64_t rf_online_changes RF_OURS;                            /* guest/online_filter.h; atomic */
 extern bool rf_online_by_time RF_OURS, rf_online_by_function RF_OURS; /* pacer's periods; literace */
-extern uint64_t rf_online_work RF_OURS; /* synchronisation operations so far; under the lock */
+extern uint64_t rf_online_work RF_OURS;                               /* synchronisation operations so far; under the lock */
 
 /* -- guest/online_threads.c -- */
 
@@ -81,9 +81,11 @@ void rf_hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned 
 void rf_online_hook(uintptr_t addr, uintptr_t pc, uint64_t what); /* what the hooks jump to */
 void rf_online_hook_of_pairs(uintptr_t addr, uintptr_t pc, uint64_t what);
 /* True: the access would race, which is kept to be told, and it is not recorded. */
-bool rf_online_refuses(struct rf_self *self, struct rf_listener *me, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
+bool rf_online_refuses(struct rf_self *self, struct rf_listener *me, uintptr_t addr, size_t size, unsigned flags,
+                       uintptr_t pc);
 /* Under the lock. */
-void rf_online_do(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access, uintptr_t addr, unsigned size);
+void rf_online_do(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access, uintptr_t addr,
+                  unsigned size);
 void rf_online_turn(struct rf_listener *me, enum rf_op op);
 
 /* -- guest/online_memory.c -- */
@@ -95,6 +97,7 @@ void rf_hear_commit(struct rf_self *self, const struct rf_commit_part *parts, ui
 
 /* -- guest/online_races.c -- */
 
-void rf_online_found(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access, struct rf_online_race *race);
+void rf_online_found(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access,
+                     struct rf_online_race *race);
 
 #endif

@@ -22,7 +22,7 @@ static bool was_told(struct rf_listener *me, const struct rf_online_race *race)
 }
 
 void rf_online_found(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access,
-                  struct rf_online_race *race)
+                     struct rf_online_race *race)
 {
     race->note = access->note;
     race->flags = access->flags;
@@ -43,7 +43,9 @@ static bool tell(struct rf_self *self, const struct rf_online_race *race, uint32
     uint32_t note = race->first.known ? race->first.note : 0;
     size_t size = note ? rf_note_size(note) : 0;
     struct rf_report_side second = { .addr = race->addr, .size = race->size, .note = race->note, .thread = number };
-    struct rf_report_side first = { .addr = race->addr, .size = race->size, .note = note, .thread = thread, .previous = true };
+    struct rf_report_side first = {
+        .addr = race->addr, .size = race->size, .note = note, .thread = thread, .previous = true
+    };
     first.size = size < race->size ? size : race->size;
     second.predicted = race->first.predictive;
     second.past = rf_online_detector->pairs;
@@ -64,7 +66,7 @@ static void record_allowed(struct rf_self *self, const struct rf_refused_access 
     if (!refused->size)
         return;
     rf_hear_unseen(); /* others may race with it again, who had accessed the same before: their filters would not tell */
-    self->late++; /* it is not compared again */
+    self->late++;     /* it is not compared again */
     bool mine = rf_busy_enter(self);
     if (refused->flags & RF_A_FREE)
         rf_hear_memory(self, RF_FREE, refused->addr, refused->size, refused->pc);

@@ -56,7 +56,8 @@ uint32_t rf_online_indexes(void)
 
 struct rf_listener *rf_listener_new(struct rf_self *self)
 {
-    struct rf_listener *me = rf_take(sizeof *me); /* whole pages, which huge ones must not take the place of: most threads use a few */
+    struct rf_listener *me =
+        rf_take(sizeof *me); /* whole pages, which huge ones must not take the place of: most threads use a few */
     RF_SYSCALL(SYS_madvise, me, sizeof *me, MADV_NOHUGEPAGE);
     me->filter.stamp = 1 << 16;
     me->engine = (struct rf_engine){ .memory = &self->memory, .options = &rf_online_settings };
