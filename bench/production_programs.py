@@ -36,7 +36,9 @@ LONGER = {"pigz": 2}
 TRIAL = 40
 CLANG = {"REDFLAG_CC": "clang -g", "REDFLAG_CXX": "clang++ -g"} # what `redflag cc` calls
 KERNELS = ["queue", "hash", "tree"]
-PACKAGES = {"pigz": ["pigz", "zlib"], "pbzip2": ["pbzip2", "bzip2"], "xz": ["xz-utils"]}
+PACKAGES = {"pigz": ["pigz", "zlib"], "pbzip2": ["pbzip2", "bzip2"], "xz": ["xz-utils"], "zstd": ["zstd"], "x264": ["x264"]}
+# Without races put into them: only how short Caper's list is.
+MORE = [name for name in os.environ.get("MORE", "zstd xz x264").split() if name not in PROGRAMS]
 
 # Where races are put: behind the first line with the second text after the line with the first.
 COUNT, SEEN = "rf_known_count++;", "rf_known_seen = rf_known_count;"
@@ -109,11 +111,11 @@ def shorter(program):
 
 def prepare():
     os.makedirs(os.path.join(WORK, "src"), exist_ok=True)
-    packages = [p for name in PROGRAMS for p in PACKAGES.get(name, [])]
+    packages = [p for name in PROGRAMS + MORE for p in PACKAGES.get(name, [])]
     if not all(os.path.exists(os.path.join(WORK, "src", package)) for package in packages):
         subprocess.run([os.path.join(TOP, "bench/runtime/fetch.sh"), SOURCES] + packages, check=True)
     for package in packages:
-        if not os.path.exists(os.path.join(WORK, "src", package)):
+        if not os.path.exists(os.path.join(WORK, "src", package)) and os.path.exists(os.path.join(SOURCES, package)):
             subprocess.run(["cp", "-a", os.path.join(SOURCES, package), os.path.join(WORK, "src", package)], check=True)
     kernels = os.path.join(WORK, "src", "kernels")
     if not os.path.exists(kernels):
@@ -130,7 +132,10 @@ def prepare():
 def arguments(program, threads=2, name="text"):
     text = os.path.join(WORK, "text." + program if name == "text" and program in LONGER else name)
     return {"pigz": ["-p", str(threads), "-c", text], "pbzip2": ["-p%d" % threads, "-k", "-c"] + (["-b1"] if name == "small" else []) + [text],
-            "xz": ["-T%d" % threads, "-1", "-k", "-c", text]}.get(program, [])
+            "xz": ["-T%d" % threads, "-1", "-k", "-c"] + (["--block-size=100KiB"] if name == "small" else []) + [text],
+            "zstd": ["-q", "-T%d" % threads, "-3", "-B100K", "-c", text],
+            "x264": ["--quiet", "--no-progress", "--threads", str(threads), "--demuxer", "y4m", "-o", os.devnull, os.path.join(WORK, "video")]
+            }.get(program, [])
 
 
 # -- running -------------------------------------------------------------------------------------------------------------------------

@@ -60,65 +60,39 @@ static const struct option long_options[] = {
 
 /* ---- what may race ---- */
 
-/* Does a name of a pair mean this site? As sites/list.h has it: by the site's own name, or by the end of its file's path. */
-static bool means(const char *name, const struct rf_caper_site *site)
-{
-    size_t length = strlen(name), end = strlen(site->place);
-    if (strcmp(name, site->name) == 0)
-        return true;
-    for (size_t cut = end; cut >= length && cut > 0; cut--)
-        if ((cut == end || site->place[cut] == ':') && memcmp(site->place + cut - length, name, length) == 0 &&
-            (cut == length || site->place[cut - length - 1] == '/'))
-            return true;
-    return false;
-}
-
-/* Where a place's or a name's file is named, without its directory, and its line: what is the same of both. */
-static int by_end(const void *a, const void *b)
-{
-    const char *one = ((const struct rf_caper_site *)a)->place, *other = ((const struct rf_caper_site *)b)->place;
-    const char *x = strrchr(one, '/') ? strrchr(one, '/') + 1 : one,
-               *y = strrchr(other, '/') ? strrchr(other, '/') + 1 : other;
-    size_t here = strcspn(x, ":"), there = strcspn(y, ":");
-    int order = strncmp(x, y, here < there ? here : there);
-    if (order || here != there)
-        return order ? order : here < there ? -1 : 1;
-    unsigned long line = x[here] ? strtoul(x + here + 1, NULL, 10) : 0,
-                  mark = y[there] ? strtoul(y + there + 1, NULL, 10) : 0;
-    return line < mark ? -1 : line > mark;
-}
-
-/* Each name is looked up once. One that no site of the program has stands for accesses by functions of libc, which have no hook: it
- * counts as escaped (doc/caper.md), once the sites are known at all, unless the facts say that it cannot have. */
+/* Each name is looked up once. What it says of a line without a hook, cli/caper_calls.c; as long as its calls are not known, it counts as
+ * escaped, once the sites are known at all. In either case the facts may say that it cannot have. */
 static uint64_t find_dynamic(struct rf_caper *caper)
 {
     rf_caper_apply_origins(caper);
     free(caper->escaped);
     caper->escaped = rf_zeroed(caper->pairs.name_count, sizeof *caper->escaped);
     if (caper->site_count)
-        qsort(caper->sites, caper->site_count, sizeof *caper->sites, by_end);
+        qsort(caper->sites, caper->site_count, sizeof *caper->sites, rf_caper_by_end);
     for (size_t i = 0; i < caper->pairs.name_count && caper->site_count; i++) {
         char *name = caper->pairs.names[i];
-        bool there = false, escaped = false, line = strchr(name, ':') != NULL;
+        const struct rf_facts *facts = caper->facts;
+        bool there = caper->calls_known && facts && !rf_facts_calls(facts, name), calls = false, escaped = false,
+             line = strchr(name, ':') != NULL;
         struct rf_caper_site key = { .place = name };
         size_t low = 0, high = caper->site_count;
         while (line && low < high) {
             size_t middle = (low + high) / 2;
-            if (by_end(&caper->sites[middle], &key) < 0)
+            if (rf_caper_by_end(&caper->sites[middle], &key) < 0)
                 low = middle + 1;
             else
                 high = middle;
         }
         for (size_t j = low; j < caper->site_count && !escaped; j++) {
-            if (line && by_end(&caper->sites[j], &key) != 0)
+            if (line && rf_caper_by_end(&caper->sites[j], &key) != 0)
                 break;
-            if (means(name, &caper->sites[j])) {
+            if (rf_caper_means(name, &caper->sites[j])) {
                 there = true;
+                calls |= caper->sites[j].call;
                 escaped = caper->sites[j].escaped;
             }
         }
-        const struct rf_facts *facts = caper->facts;
-        escaped |= !there && (!facts || rf_facts_access(facts, name, 'b', false) != RF_FACT_CANNOT);
+        escaped |= (!there || calls) && (!facts || rf_facts_access(facts, name, 'b', false) != RF_FACT_CANNOT);
         escaped |= facts && rf_facts_access(facts, name, 'b', true) == RF_FACT_MAY;
         caper->escaped[i] = escaped;
     }
@@ -382,11 +356,15 @@ int rf_cli_caper(int argc, char **argv)
         status = read_facts(&caper);
     if (status)
         return status;
-    if (!caper.show)
-        return look(&caper);
-    status = rf_caper_read_state(&caper);
-    find_dynamic(&caper);
-    if (!status)
-        rf_pair_list_pairs(&caper.pairs, caper.escaped, show_pair, NULL);
+    if (!caper.show) {
+        status = look(&caper);
+    } else {
+        status = rf_caper_read_state(&caper);
+        find_dynamic(&caper);
+        if (!status)
+            rf_pair_list_pairs(&caper.pairs, caper.escaped, show_pair, NULL);
+    }
+    free(caper.escaped);
+    rf_pair_list_free(&caper.pairs);
     return status;
 }

@@ -13,7 +13,7 @@ enum { ESCAPED = 1, UNSEEN = 2 }; /* of a kind */
 
 struct fact {
     char *place;           /* FILE:LINE */
-    char what;             /* 'r', 'w', 'p': a write that may publish, 'm': made */
+    char what;             /* 'r', 'w', 'p': a write that may publish, 'm': made, 'c': a call accesses */
     uint32_t first, count; /* its kinds */
 };
 
@@ -70,13 +70,16 @@ static bool add_fact(struct rf_facts *facts, char *line)
                 : strcmp(word, "read") == 0    ? 'r'
                 : strcmp(word, "write") == 0   ? 'w'
                 : strcmp(word, "publish") == 0 ? 'p'
+                : strcmp(word, "call") == 0    ? 'c'
                                                : 0;
     if (!what || !place || !strrchr(place, ':'))
         return false;
     struct fact fact = { rf_check_memory(strdup(place), strlen(place)), what, (uint32_t)facts->kind_count, 0 };
     for (char *end; kinds && *kinds && strcmp(kinds, "-") != 0; kinds = *end == ',' ? end + 1 : end, fact.count++)
-        if (!add_kind(facts, kinds, &end) || (*end && *end != ','))
+        if (!add_kind(facts, kinds, &end) || (*end && *end != ',')) {
+            free(fact.place);
             return false;
+        }
     facts->facts = rf_reserve(facts->facts, &facts->capacity, facts->count + 1, sizeof *facts->facts);
     facts->facts[facts->count++] = fact;
     return true;
@@ -190,7 +193,8 @@ enum rf_fact rf_facts_access(const struct rf_facts *facts, const char *place, ch
     const struct fact *found = facts_of(facts, place, &count);
     enum rf_fact answer = RF_FACT_NOT_KNOWN;
     for (size_t i = 0; i < count; i++) {
-        if (found[i].what == 'm' || (what == 'r' && found[i].what != 'r') || (what == 'w' && found[i].what == 'r'))
+        if (found[i].what == 'm' || found[i].what == 'c' || (what == 'r' && found[i].what != 'r') ||
+            (what == 'w' && found[i].what == 'r'))
             continue;
         if (answer == RF_FACT_NOT_KNOWN)
             answer = RF_FACT_CANNOT;
@@ -199,6 +203,16 @@ enum rf_fact rf_facts_access(const struct rf_facts *facts, const char *place, ch
                 return RF_FACT_MAY;
     }
     return answer;
+}
+
+bool rf_facts_calls(const struct rf_facts *facts, const char *place)
+{
+    size_t count;
+    const struct fact *found = facts_of(facts, place, &count);
+    bool calls = !count; /* nothing is known of it */
+    for (size_t i = 0; i < count; i++)
+        calls |= found[i].what == 'c';
+    return calls;
 }
 
 enum rf_fact rf_facts_publish(const struct rf_facts *facts, const char *place)

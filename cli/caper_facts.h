@@ -23,6 +23,8 @@ enum rf_fact { RF_FACT_NOT_KNOWN, RF_FACT_MAY, RF_FACT_CANNOT };
 /* May accesses at a place FILE:LINE[:COLUMN] have been to memory that has escaped? `unseen`: of those that may have come while sites were
  * asleep. `what`: 'r', 'w', or 'b' for both. */
 enum rf_fact rf_facts_access(const struct rf_facts *facts, const char *place, char what, bool unseen);
+/* May a function that is called there access memory? */
+bool rf_facts_calls(const struct rf_facts *facts, const char *place);
 /* May a store there publish a pointer? */
 enum rf_fact rf_facts_publish(const struct rf_facts *facts, const char *place);
 

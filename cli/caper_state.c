@@ -120,7 +120,8 @@ int rf_caper_read_state(struct rf_caper *caper)
     while (getline(&line, &capacity, file) > 0) {
         place[0] = 0;
         caper->steady |= strcmp(line, "z\n") == 0;
-        if (!strchr("-+a!p", line[0]) || line[1] != ' ' || sscanf(line + 1, " %511s %4351[^\n]", name, place) < 1)
+        caper->calls_known |= strcmp(line, "k\n") == 0;
+        if (!strchr("-+ca!p", line[0]) || line[1] != ' ' || sscanf(line + 1, " %511s %4351[^\n]", name, place) < 1)
             continue;
         if (strchr("a!p", line[0])) {
             caper->origins =
@@ -131,7 +132,7 @@ int rf_caper_read_state(struct rf_caper *caper)
         }
         caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
         caper->sites[caper->site_count++] =
-            (struct rf_caper_site){ rf_caper_copy(name), rf_caper_copy(place), line[0] == '+' };
+            (struct rf_caper_site){ rf_caper_copy(name), rf_caper_copy(place), line[0] == '+', line[0] == 'c' };
     }
     free(line);
     fclose(file);
@@ -143,14 +144,43 @@ int rf_caper_by_site(const void *a, const void *b)
     return strcmp(((const struct rf_caper_site *)a)->name, ((const struct rf_caper_site *)b)->name);
 }
 
+/* Does a name of a pair mean this site? As sites/list.h has it: by the site's own name, or by the end of its file's path. */
+bool rf_caper_means(const char *name, const struct rf_caper_site *site)
+{
+    size_t length = strlen(name), end = strlen(site->place);
+    if (strcmp(name, site->name) == 0)
+        return true;
+    for (size_t cut = end; cut >= length && cut > 0; cut--)
+        if ((cut == end || site->place[cut] == ':') && memcmp(site->place + cut - length, name, length) == 0 &&
+            (cut == length || site->place[cut - length - 1] == '/'))
+            return true;
+    return false;
+}
+
+/* Where a place's or a name's file is named, without its directory, and its line: what is the same of both. */
+int rf_caper_by_end(const void *a, const void *b)
+{
+    const char *one = ((const struct rf_caper_site *)a)->place, *other = ((const struct rf_caper_site *)b)->place;
+    const char *x = strrchr(one, '/') ? strrchr(one, '/') + 1 : one,
+               *y = strrchr(other, '/') ? strrchr(other, '/') + 1 : other;
+    size_t here = strcspn(x, ":"), there = strcspn(y, ":");
+    int order = strncmp(x, y, here < there ? here : there);
+    if (order || here != there)
+        return order ? order : here < there ? -1 : 1;
+    unsigned long line = x[here] ? strtoul(x + here + 1, NULL, 10) : 0,
+                  mark = y[there] ? strtoul(y + there + 1, NULL, 10) : 0;
+    return line < mark ? -1 : line > mark;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const struct rf_site *one = *(const struct rf_site *const *)a, *other = *(const struct rf_site *const *)b;
     return one < other ? -1 : one > other;
 }
 
-/* The sites of the program that pairs name, each once. */
-static const struct rf_site **named_sites(const struct rf_caper *caper, const struct rf_site_list *list, size_t *count)
+/* The sites of the program that pairs name, each once; and which names have some. */
+static const struct rf_site **named_sites(const struct rf_caper *caper, const struct rf_site_list *list, bool *hooked,
+                                          size_t *count)
 {
     size_t capacity = 0, all = 0;
     const struct rf_site **found = NULL;
@@ -160,6 +190,7 @@ static const struct rf_site **named_sites(const struct rf_caper *caper, const st
         found = rf_reserve(found, &capacity, all + more + 1, sizeof *found);
         rf_site_list_find(list, name, found + all, more);
         all += more;
+        hooked[i] = more > 0;
     }
     if (all)
         qsort(found, all, sizeof *found, by_place);
@@ -187,7 +218,8 @@ int rf_caper_add_sites(struct rf_caper *caper, const struct rf_site_list *list)
     rf_check_memory(file, 1);
     if (last != '\n')
         fputc('\n', file);
-    const struct rf_site **found = named_sites(caper, list, &count);
+    bool *hooked = rf_zeroed(caper->pairs.name_count, sizeof *hooked);
+    const struct rf_site **found = named_sites(caper, list, hooked, &count);
     size_t known = caper->site_count;
     for (size_t i = 0; i < count && !status; i++) {
         struct rf_caper_site key = { .name = name };
@@ -199,9 +231,12 @@ int rf_caper_add_sites(struct rf_caper *caper, const struct rf_site_list *list)
         fprintf(file, "%c %s %s\n", found[i]->jump ? '+' : '-', name, place);
         caper->sites = rf_reserve(caper->sites, &caper->site_capacity, caper->site_count + 1, sizeof *caper->sites);
         caper->sites[caper->site_count++] =
-            (struct rf_caper_site){ rf_caper_copy(name), rf_caper_copy(place), found[i]->jump };
+            (struct rf_caper_site){ rf_caper_copy(name), rf_caper_copy(place), found[i]->jump, false };
     }
+    if (!status)
+        rf_caper_add_calls(caper, list, hooked, known, file);
     free(found);
+    free(hooked);
     if (!status && (fflush(file) != 0 || (fsync(fd) != 0 && errno != EINVAL))) {
         status = rf_caper_failed(caper->state);
         if (before >= 0 && ftruncate(fd, before) != 0)

@@ -1,11 +1,14 @@
 /* What `redflag caper` (cli/caper.c) knows: pairs, and the file of sites and origins.
  *
  * 1. A line of the file is "- SITE PLACE", or "+ SITE PLACE" once the site was seen to access memory that several threads can reach; "a SITE"
- *    or "! SITE", an origin whose memory has escaped (guest/origins.h), and "p SITE PLACE", where it is; "z": a run has found nothing new.
+ *    or "! SITE", an origin whose memory has escaped (guest/origins.h), and "p SITE PLACE", where it is; "z": a run has found nothing new;
+ *    "c SITE PLACE", a line without a hook that counts as escaped, and "k": there are no others (cli/caper_calls.c).
  * 2. Lines are only ever added, under a lock of the file, but for the runtime's '+', which takes the place of a '-'.
  */
 #ifndef RF_CLI_CAPER_STATE_H
 #define RF_CLI_CAPER_STATE_H
+
+#include <stdio.h>
 
 #include "cli/caper_facts.h"
 #include "cli/pair_list.h"
@@ -17,6 +20,7 @@
 struct rf_caper_site {
     char *name, *place;
     bool escaped;
+    bool call; /* no site: a line without a hook that may access memory unheard (cli/caper_calls.c) */
 };
 
 /* A line "a SITE" or "! SITE", or "p SITE PLACE" of the state file. */
@@ -36,6 +40,7 @@ struct rf_caper {
     struct rf_caper_origin *origins; /* of the state file */
     size_t origin_count, origin_capacity;
     bool steady; /* a run has found nothing new */
+    bool calls_known;
     struct rf_facts *facts;
     struct rf_store *store;
 };
@@ -54,6 +59,17 @@ int rf_caper_read_state(struct rf_caper *caper);
 /* All sites of the program that a pair names are in the file. */
 int rf_caper_add_sites(struct rf_caper *caper, const struct rf_site_list *list);
 int rf_caper_by_site(const void *a, const void *b); /* for qsort() and bsearch() of sites */
+
+/* Does a name of a pair mean this site? As sites/list.h has it: by the site's own name, or by the end of its file's path. */
+bool rf_caper_means(const char *name, const struct rf_caper_site *site);
+/* For qsort(): by what the place of a site and all names for it have in common, the file without its directory, and the line. */
+int rf_caper_by_end(const void *a, const void *b);
+
+/* -- cli/caper_calls.c -- */
+
+/* Adds what lines without hooks are to be judged by. hooked: by name of the pairs; known: so many sites were there before, by name. */
+void rf_caper_add_calls(struct rf_caper *caper, const struct rf_site_list *list, const bool *hooked, size_t known,
+                        FILE *file);
 
 /* -- cli/caper_idle.c -- */
 

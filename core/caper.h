@@ -10,7 +10,9 @@
  *     a SITE    calls of malloc there, or "stack", were known to make memory that escapes when the list was made
  * While there is such a list, the file of sites gets lines "a SITE" for allocations whose blocks escape and were not in the list, and
  * "! SITE" for the same while some site is asleep (guest/origins.h). `redflag caper` adds "p SITE FILE:LINE", the place of such a call, and
- * "z" after a run that found nothing new: from then on sites may be asleep. */
+ * "z" after a run that found nothing new: from then on sites may be asleep; "c SITE PLACE" and "k" are its own, too.
+ *
+ * A SITE may be a call of a function of libc that the runtime intercepts: then it is the function that accesses the memory. */
 #ifndef RF_CORE_CAPER_H
 #define RF_CORE_CAPER_H
 

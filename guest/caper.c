@@ -176,8 +176,11 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
     uint32_t note;
     if (!caper.file || rf_fd_location(addr, &fd, &note)) /* there is no memory where descriptors are */
         return;
-    if (size && !rf_escape_filters(self, addr, size) && !rf_escape_own_stack(self, addr))
+    if (size && !rf_escape_filters(self, addr, size) && !rf_escape_own_stack(self, addr)) {
         escaped(pc);
+        if (rf_hot.top > self->frames) /* a function of libc's own access: the site is the call of it (guest/intercept.h) */
+            escaped(rf_hot.top[-1].pc);
+    }
     rf_escape_stores(addr, size, flags);
 }
 

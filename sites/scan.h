@@ -48,6 +48,7 @@ struct rf_scan {
     /* The number of a hook that is looked for, RF_NO_HOOK for others. `slot` is where its address is, or will be. */
     uint32_t (*hook)(void *context, const char *name, const uintptr_t *slot);
     void *context;
+    bool any; /* it is asked for all names, not only for those that begin as a hook's do */
     struct rf_scan_table slots, stubs;
 };
 
@@ -114,7 +115,8 @@ static inline void rf_scan_slots_of(struct rf_scan *scan, const ElfW(Rela) *from
         if (!rf_image_has(&scan->image, (uintptr_t)symbol, sizeof *symbol))
             continue;
         const char *name = names + symbol->st_name;
-        if (!rf_image_has(&scan->image, (uintptr_t)name, 8) || name[0] != '_' || name[1] != '_' || name[2] != 't' || name[3] != 's')
+        if (!rf_image_has(&scan->image, (uintptr_t)name, 8) ||
+            (!scan->any && (name[0] != '_' || name[1] != '_' || name[2] != 't' || name[3] != 's')))
             continue;
         uintptr_t slot = scan->image.base + from->r_offset;
         if (!rf_image_has(&scan->image, slot, sizeof(uintptr_t)))

@@ -12,7 +12,7 @@ enum { ANY, STACK, FIRST_SITE };
 
 struct facts {
     struct rf_set reads, writes;
-    bool read, written, publishes;
+    bool read, written, publishes, calls;
 };
 
 struct origins {
@@ -122,6 +122,7 @@ bool rf_static_facts_write(const struct rf_program_ir *program, const char *path
             add_kinds(program, &origins, access->pointer, &at->reads);
         if (access->writes)
             add_kinds(program, &origins, access->pointer, &at->writes);
+        at->calls |= LLVMIsACallInst(access->instruction) || LLVMIsAInvokeInst(access->instruction);
         at->publishes |= access->writes && may_publish(program, &shared, access);
     }
     for (size_t i = 0; i < program->origin_count; i++) {
@@ -139,6 +140,8 @@ bool rf_static_facts_write(const struct rf_program_ir *program, const char *path
             print_kinds(out, "read", &program->sites[i], &facts[i].reads);
         if (facts[i].written)
             print_kinds(out, facts[i].publishes ? "publish" : "write", &program->sites[i], &facts[i].writes);
+        if (facts[i].calls)
+            fprintf(out, "call %s:%u\n", program->sites[i].file, program->sites[i].line);
         free(facts[i].reads.words);
         free(facts[i].writes.words);
     }

@@ -126,6 +126,59 @@ for place in foreign:+ after:+ own:-; do
     grep -q "^${place#*:} .*hidden.c:$(grep -n "/\* ${place%:*} \*/" hidden.c | cut -d: -f1):" hidden.txt.sites || fail "$place: $(cat hidden.txt.sites)"
 done
 
+# -- lines without a hook: calls of libc, heard or not, and accesses that the compiler has left out -----------------------------------------
+cat >calls.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+char shared[64];
+char *box;
+static void *work(void *unused)
+{
+    char *mine = malloc(64);
+    memset(mine, 1, 64); /* heard, private */
+    memcpy(shared, mine, (size_t)mine[20] + 8); /* heard, shared */
+    sscanf(shared, "%63s", mine); /* may access anything */
+    if (unused)
+        box = mine; /* so that it might be shared, for all that the text says */
+    free(mine);
+    return NULL;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, NULL, work, NULL);
+    pthread_create(&b, NULL, work, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return box != NULL;
+}
+C
+"$redflag" cc --bitcode -g -O2 -fno-builtin -pthread -c calls.c
+"$redflag" cc -g -O2 -pthread calls.o -o calls
+"$redflag" static --facts calls.pairs.facts calls.bc >calls.pairs
+"$redflag" caper -q --pairs calls.pairs -- ./calls
+"$redflag" caper --pairs calls.pairs --show >calls.shown
+number() {
+    grep -n "/\* $1" calls.c | cut -d: -f1
+}
+grep -q "calls.c:$(number 'heard, private')\b" calls.pairs || fail "the private line is in no static pair"
+grep -q "calls.c:$(number 'heard, private')\b" calls.shown && fail "a call that was heard to access private memory alone is in a pair"
+grep -q "calls.c:$(number 'heard, shared')\b" calls.shown || fail "a call that was heard to access shared memory is in no pair"
+grep -q "calls.c:$(number 'may access')\b" calls.shown || fail "a call that is not heard is in no pair"
+"$redflag" cc -g -O2 -pthread calls.c -o inlined # gcc puts stores without hooks in the place of these calls
+"$redflag" caper -q --pairs calls.pairs --state inlined.state -- ./inlined
+"$redflag" caper --pairs calls.pairs --state inlined.state --show | grep -q "calls.c:$(number 'heard, shared')\b" ||
+    fail "a call that the compiler has done the work of is in no pair"
+for format in text groups; do # both forms of the list say the same
+    "$redflag" static -f $format calls.bc >form.pairs
+    "$redflag" caper -q --pairs form.pairs --state form.state -- ./calls
+    "$redflag" caper --pairs form.pairs --state form.state --show | awk '{ print $1 < $2 ? $1 " " $2 : $2 " " $1 }' | sort >form.$format
+    rm form.state
+done
+cmp form.text form.groups || fail "groups of sites give other pairs"
+
 # -- with facts: what cannot be publishes nothing, and what no escaped memory is accessed at is asleep; should it escape then, it counts -----------
 cat >sleep.c <<'C'
 #include <pthread.h>
