@@ -323,6 +323,13 @@ static __attribute__((noinline)) void end_touching(struct rf_self *self, uint64_
     rf_busy_end(self);
 }
 
+/* The same for who was not busy: with pacer there are locks on the way, and a fork waits for those who are busy. */
+static __attribute__((noinline)) void touch_busily(struct rf_self *self, uint64_t *place)
+{
+    rf_busy_begin(self);
+    end_touching(self, place);
+}
+
 static void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 
 /* FastTrack's access to a part or all of one granule, with nothing else to be thought of (rf_slow_access): one text for reads and one for
@@ -441,7 +448,8 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     if (!((word ^ last->next) << 8) && !((last->how ^ how_of(addr, size, flags)) << 16) && mask <= 0xff &&
         RF_WORD_M(next) != 0xff && is_here(self, last) && __builtin_expect(!rf_accu, 1) &&
         __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        rf_touch(place);
+        if (__builtin_expect(*rf_touched(place) != 1, 0))
+            touch_busily(self, place);
         return;
     }
     repeat_step(self, addr, pc, size, flags);

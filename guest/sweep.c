@@ -108,8 +108,10 @@ static void visit_word(uint64_t *place, visit_fn *visit)
     uint64_t next = visit_slice(word, visit);
     if (word & RF_ODD_BIT)
         rf_readers_unsettle(RF_WORD_Y(word));
-    if (next != word) /* a page that is only looked at stays as it is */
-        __atomic_store_n(place, next, __ATOMIC_RELAXED);
+    /* A page that is only looked at stays as it is. Who is not busy may be adding bytes to a word of its own epoch (rf_slow_access): they
+     * must not get lost. */
+    while (next != word && !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        next = visit_slice(word, visit);
 }
 
 /* Every word that is not 0. */
