@@ -2,7 +2,7 @@
 """What chasing and Caper cost and find, on programs with known races: writes doc/benchmarks-production.md and the plots beside it.
 
   PROGRAMS  which ones (default: pigz pbzip2 queue hash tree; also xz)
-  MORE      large programs of which only the pairs are counted (default: zstd xz x264)
+  MORE      large programs of which only the pairs are counted (default: zstd xz; also x264)
   ROUNDS    how often what has a goal is run, others less often; medians count (default 4)
   PAIRS     pairs of sites drawn for each program, besides the known races (default 0)
   TRIALS    of Table 2 (default 10)
