@@ -21,6 +21,7 @@
 
 #include "cli/cli.h"
 #include "cli/record.h"
+#include "cli/run_options.h"
 #include "trace/grow.h"
 
 #define WHO "redflag record"
@@ -172,6 +173,16 @@ static int record(const char *path, bool quiet, int argc, char **argv)
     return result;
 }
 
+/* How many arguments an option of `redflag run` takes; 0: it is none, which was said. */
+static int option_length(char **arguments, int count)
+{
+    struct rf_run_text text = { 0 };
+    int used;
+    rf_run_option(&text, WHO, arguments, count, &used);
+    free(text.text);
+    return used;
+}
+
 int rf_cli_record(int argc, char **argv)
 {
     const char *path = "redflag.rft";
@@ -196,6 +207,13 @@ int rf_cli_record(int argc, char **argv)
         } else if (!strncmp(argv[i], "-o", 2)) {
             path = argv[i] + 2;
         } else {
+            int used = option_length(argv + i, argc - i);
+            if (!used) {
+                free(rest);
+                return RF_EXIT_USAGE;
+            }
+            for (; used > 1; used--)
+                rest[count++] = argv[i++];
             rest[count++] = argv[i];
         }
     }

@@ -241,6 +241,13 @@ status 2 "$REDFLAG" record -o
 status 2 "$REDFLAG" record -o /nonexistent/t.rft ./ours
 status 127 "$REDFLAG" record -o t.rft ./missing
 status 2 "$REDFLAG" record -o t.rft --nonsense ./ours
+# Options of `redflag run`, with their values behind them or in them.
+status 0 "$REDFLAG" record -q -d multilock -o t.rft ./sixteen
+status 0 "$REDFLAG" record -d pacer --rate 1 -q -o t.rft --force -- ./sixteen
+status 0 "$REDFLAG" record -q -dacculock -o t.rft --rate=1 ./sixteen
+status 2 "$REDFLAG" record -o t.rft -d
+said 'a value is missing after -d'
+status 2 "$REDFLAG" record -o t.rft -d nonsense ./sixteen
 gcc -pthread program.c -o plain
 status 2 "$REDFLAG" record -o t.rft ./plain
 status 2 "$REDFLAG" record -o t.rft --force ./plain
