@@ -32,11 +32,22 @@ static struct code *codes; /* the last one first */
 
 static struct rf_mapping mapping; /* one thread at a time is here: it is large */
 
-/* May this code be run, and not be changed, all of it alike? */
+/* May this code be run, and not be changed, all of it alike? It is of one file; the kernel may have several mappings of that, if something
+ * was said of a part (madvise(), mlock()). Then `mapping` is the one at its beginning. */
 static bool is_plain(uintptr_t low, uintptr_t high)
 {
-    return mapping.begin <= low && mapping.end >= high &&
-           __builtin_memcmp(mapping.access, "r-xp", sizeof mapping.access) == 0;
+    uint64_t inode = 0, from = 0;
+    for (uintptr_t at = low; at < high; at = mapping.end) {
+        if (!rf_mapping_at(at, &mapping) || __builtin_memcmp(mapping.access, "r-xp", sizeof mapping.access) != 0)
+            return false;
+        if (at == low) {
+            inode = mapping.inode;
+            from = mapping.offset - mapping.begin;
+        }
+        if (mapping.inode != inode || (inode && mapping.offset - mapping.begin != from))
+            return false;
+    }
+    return mapping.begin <= low || rf_mapping_at(low, &mapping);
 }
 
 static uintptr_t page_below(uintptr_t at)
@@ -51,7 +62,7 @@ static uintptr_t page_above(uintptr_t at)
 
 void rf_quiet_code(uintptr_t begin, uintptr_t end)
 {
-    if (!rf_mapping_at(begin, &mapping) || !is_plain(page_below(begin), page_above(end)))
+    if (!is_plain(page_below(begin), page_above(end)))
         return;
     size_t room = ((end - begin) / LEAST_CALL + 1) * sizeof(struct site);
     struct site *sites = end - begin < UINT32_MAX / 2 ? rf_reserve(room) : NULL; /* few of its pages will be touched */

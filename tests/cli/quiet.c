@@ -1,12 +1,13 @@
 /* Code that changes under everybody's feet: pacer's first period begins while threads compute, handlers of signals run and children are
  * forked, all of them in the code that changes, which lies in many pages. What they compute must be right.
  *
- *   quiet [gone]    gone: its file is removed first
+ *   quiet [gone|divided]    gone: its file is removed first; divided: parts of the code are mappings of their own
  *
  * Ends with 3 if the code was not quiet at the start. If something is wrong it says so. Else there is a race, written in the period. */
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,6 +163,8 @@ int main(int count, char **arguments)
         return 3;
     if (gone)
         CHECK(unlink(arguments[0]) == 0);
+    if (count > 1 && strcmp(arguments[1], "divided") == 0)
+        CHECK(madvise((void *)((uintptr_t)&main & ~(uintptr_t)4095), 4096, MADV_RANDOM) == 0);
     for (int i = 0; i <= COMPUTE; i++)
         CHECK(pthread_create(&threads[i], NULL, i < COMPUTE ? compute : partner, NULL) == 0);
     struct sigaction action = { .sa_handler = handle, .sa_flags = SA_RESTART };

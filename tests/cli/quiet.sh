@@ -53,6 +53,7 @@ times=1
 run gcc-fixed stays
 run clang stays
 run gcc gone
+run gcc divided
 
 # What is loaded later has its calls; nothing is quiet behind the tap, where accesses are counted, or with a rate of 1.
 "$redflag" cc -w -I"$root" -O2 -shared -fPIC -o library.so "$root/tests/programs/near-library.c"
