@@ -55,6 +55,7 @@
 
 #include "guest/fd.h"
 #include "guest/libc.h"
+#include "guest/pacer.h"
 #include "guest/policy.h"
 #include "guest/refusal.h"
 #include "guest/signals.h"
@@ -482,9 +483,11 @@ RF_INTERCEPT(int, prctl, (int option, ...))
         a[i] = __builtin_va_arg(list, unsigned long);
     __builtin_va_end(list);
     struct rf_scope scope = RF_ENTER(prctl);
-    enum { SET_NAME = 15, GET_NAME = 16, NAME_SIZE = 16 };
+    enum { SET_NAME = 15, GET_NAME = 16, SET_SECCOMP = 22, SET_NO_NEW_PRIVILEGES = 38, NAME_SIZE = 16 };
     if (scope.self && option == SET_NAME)
         R((void *)a[0], seen((const char *)a[0], NAME_SIZE));
+    if (scope.self && (option == SET_SECCOMP || option == SET_NO_NEW_PRIVILEGES)) /* one comes before every filter of system calls */
+        rf_pacer_confined(scope.self);
     int result = RF_REAL(prctl)(option, a[0], a[1], a[2], a[3]);
     if (scope.self && option == GET_NAME && !result)
         W((void *)a[0], NAME_SIZE);

@@ -10,6 +10,7 @@
 #include "guest/seen.h"
 #include "guest/spin.h"
 #include "guest/system.h"
+#include "guest/threads.h"
 #include "guest/verdict.h"
 #include "sample/periods.h"
 
@@ -79,6 +80,17 @@ void rf_pacer_work(struct rf_self *self)
     __atomic_fetch_add(&sampling.work, 2 * (uint64_t)self->pacer_work, __ATOMIC_RELAXED);
     self->pacer_work = 0;
     look(true);
+}
+
+void rf_pacer_confined(struct rf_self *self)
+{
+    if (!rf_pacer || rf_gate[RF_GATE_KNOWN])
+        return;
+    bool mine = rf_busy_enter(self);
+    rf_spin_lock(&sampling.lock);
+    rf_quiet_end();
+    rf_spin_unlock(&sampling.lock);
+    rf_busy_leave(self, mine);
 }
 
 bool rf_pacer_begin(void)

@@ -30,6 +30,8 @@ extern uint8_t rf_gate[2] RF_OURS; /* whether there has been a period, so that s
 /* The options ask for pacer, and for nothing that it can only do behind the tap: there it counts (--stats), and there it refuses
  * accesses (--on-race). */
 bool rf_pacer_begin(void);
+/* The program is going to give up system calls: what the first period needs is done before (guest/quiet.h). */
+void rf_pacer_confined(struct rf_self *self);
 
 static inline bool rf_pacer_outside(void)
 {

@@ -18,6 +18,7 @@
  * 5. The other form is made of the bytes that are there when it is made, so breakpoints of a debugger stay, and of the same file, so that
  *    the process' list of mappings is what it was; if that file is not to be had any more, it is memory without a name.
  * 6. Lists are written while there is one thread, and given back by who holds the lock of guest/pacer.c.
+ * 7. A program that gives up system calls for itself (prctl()) gets its calls back before: it may be ended for one that it makes.
  */
 #ifndef RF_GUEST_QUIET_H
 #define RF_GUEST_QUIET_H
