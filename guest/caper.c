@@ -184,6 +184,16 @@ static void hear_access(struct rf_self *self, uintptr_t addr, size_t size, unsig
     rf_escape_stores(addr, size, flags);
 }
 
+void rf_caper_freed(struct rf_self *self, uintptr_t block, size_t size)
+{
+    if (!caper.file || rf_hot.top == self->frames)
+        return;
+    bool mine = rf_busy_enter(self);
+    if (!rf_escape_filters(self, block, size))
+        escaped(rf_hot.top[-1].pc);
+    rf_busy_leave(self, mine);
+}
+
 /* Does the access need no more than this? The thread is busy. Memory that is its own makes no site escape, and a store there publishes
  * nothing; of a site that has escaped there is nothing left to learn, but what it stores is to be looked at. */
 static bool is_quick(struct rf_self *self, uintptr_t addr, size_t size, bool write, uintptr_t pc)

@@ -235,6 +235,7 @@ static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr
 {
     size_t size = span->block ? span->block : (span->size + 7) & ~(size_t)7;
     if (__builtin_expect(rf_caper_on, 0) && !rf_hot.self->in_txn) { /* there are no histories that it could race with */
+        rf_caper_freed(rf_hot.self, block, size);
         rf_objects_forget(block, size);
         return 0;
     }

@@ -129,11 +129,13 @@ done
 # -- lines without a hook: calls of libc, heard or not, and accesses that the compiler has left out -----------------------------------------
 cat >calls.c <<'C'
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 char shared[64];
-char *box;
+char *box, *given;
+static sem_t read_it;
 static void *work(void *unused)
 {
     char *mine = malloc(64);
@@ -142,16 +144,29 @@ static void *work(void *unused)
     sscanf(shared, "%63s", mine); /* may access anything */
     if (unused)
         box = mine; /* so that it might be shared, for all that the text says */
-    free(mine);
+    shared[1] = given[1];
+    sem_post(&read_it);
+    free(mine); /* freed, private */
     return NULL;
+}
+static void *drop(void *unused)
+{
+    char *block = given;
+    sem_wait(&read_it);
+    sem_wait(&read_it);
+    free(block); /* freed, shared */
+    return unused;
 }
 int main(void)
 {
-    pthread_t a, b;
+    pthread_t a, b, c;
+    given = calloc(1, 64);
     pthread_create(&a, NULL, work, NULL);
     pthread_create(&b, NULL, work, NULL);
+    pthread_create(&c, NULL, drop, NULL);
     pthread_join(a, NULL);
     pthread_join(b, NULL);
+    pthread_join(c, NULL);
     return box != NULL;
 }
 C
@@ -166,6 +181,9 @@ number() {
 grep -q "calls.c:$(number 'heard, private')\b" calls.pairs || fail "the private line is in no static pair"
 grep -q "calls.c:$(number 'heard, private')\b" calls.shown && fail "a call that was heard to access private memory alone is in a pair"
 grep -q "calls.c:$(number 'heard, shared')\b" calls.shown || fail "a call that was heard to access shared memory is in no pair"
+grep -q "calls.c:$(number 'freed, private')\b" calls.pairs || fail "the free of a private block is in no static pair"
+grep -q "calls.c:$(number 'freed, private')\b" calls.shown && fail "a free of private memory alone is in a pair"
+grep -q "calls.c:$(number 'freed, shared')\b" calls.shown || fail "a free of shared memory is in no pair"
 grep -q "calls.c:$(number 'may access')\b" calls.shown || fail "a call that is not heard is in no pair"
 "$redflag" cc -g -O2 -pthread calls.c -o inlined # gcc puts stores without hooks in the place of these calls
 "$redflag" caper -q --pairs calls.pairs --state inlined.state -- ./inlined

@@ -86,6 +86,11 @@ struct rf_fresh *rf_fresh_blocks;
 const struct rf_tap *rf_tap;
 bool rf_caper_on, rf_origins_on;
 
+void rf_caper_freed(struct rf_self *self, uintptr_t block, size_t size)
+{
+    (void)self, (void)block, (void)size;
+}
+
 void rf_origins_escape(uintptr_t pc)
 {
     (void)pc;
