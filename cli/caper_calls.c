@@ -5,7 +5,7 @@
  * 2. So a call that the runtime hears (sites/heard.def) is a site like any other; a line with another call that leaves the program counts
  *    as escaped, and so does one in a file none of whose code has hooks. One without any call does only if the facts say, or there are
  *    none, that a function is called there: a compiler may put memset's work in the place of the call, without a hook.
- * 3. Lines with hooks are judged by these, and by the calls that are heard.
+ * 3. Lines with hooks are judged by these, by the calls that are heard, and count as escaped for any other call that leaves the program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void found(void *context, const struct rf_site *site, enum rf_callee call
             high = middle;
     }
     for (; low < adding->caper->pairs.name_count && rf_caper_by_end(&adding->names[low], &key) == 0; low++)
-        if (rf_caper_means(adding->names[low].place, &key) && (callee == RF_CALLEE_HEARD || !adding->names[low].escaped)) {
+        if (rf_caper_means(adding->names[low].place, &key)) {
             add(adding, callee == RF_CALLEE_HEARD ? '-' : 'c', name, place);
             return;
         }
