@@ -17,11 +17,6 @@ const struct rf_masks rf_mixed_masks[81] = { MASKS9(0),  MASKS9(9),  MASKS9(18),
 const uint8_t rf_atomic_masks[16] = { 0,    0xff, 0x0f, 0xf0, 0x03, 0x0c, 0x30, 0xc0,
                                       0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80 };
 
-static inline bool is_of_epoch(uint32_t moment)
-{
-    return rf_moment_is_hot(moment);
-}
-
 void rf_slices_end(struct rf_slices *slices, struct rf_step *step)
 {
     for (unsigned i = 0; i < slices->count; i++)
@@ -497,7 +492,7 @@ static uint32_t put_slice(const uint64_t *place, uint64_t *list, unsigned *count
     bool writes = step->flags & RF_A_WRITE, own = step->self == rf_hot.self; /* others' notes are not ours to keep */
     for (unsigned i = 0; i < *count && own; i++) {
         uint32_t r = RF_WORD_Y(list[i]), w = RF_WORD_X(list[i]);
-        if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !is_of_epoch(r) || w != (writes ? r : RF_WORD_X(slice)))
+        if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !rf_moment_is_hot(r) || w != (writes ? r : RF_WORD_X(slice)))
             continue;
         if (__builtin_expect(rf_accu, 0) && rf_moment_locks(r) != rf_moment_locks(step->now))
             continue;
@@ -525,7 +520,7 @@ static bool plain_quick(const uint64_t *place, uint64_t word, unsigned mask, con
         if ((list[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || !rf_step_ordered(step, r) || !rf_step_ordered(step, w))
             return false;
         uint32_t last = writes ? w : r;
-        if (is_of_epoch(last) || (rf_accu && rf_moment_is_now(step->self, last)))
+        if (rf_moment_is_hot(last) || (rf_accu && rf_moment_is_now(step->self, last)))
             left &= ~RF_WORD_M(list[i]);
         else if (!writes && r != w && !rf_step_replaces(step, r, 1))
             return false;
@@ -740,83 +735,4 @@ bool rf_locked_quick(const uint64_t *place, const struct rf_step *step, uint64_t
     if (rf_word_is_atomic(word) || rf_word_has_two(word))
         return false;
     return plain_quick(place, word, mask, step, next);
-}
-
-/* A moment of the present epoch in a set; see guest/units.h, 2. */
-static bool set_has_now(uint32_t set, bool must_write)
-{
-    struct rf_readers *readers = rf_readers_at(set);
-    uint32_t count = __atomic_load_n(&readers->count, __ATOMIC_ACQUIRE), room = RF_FEW;
-    const uint32_t *list = readers->few;
-    if (__atomic_load_n(&readers->is_many, __ATOMIC_ACQUIRE)) {
-        const uint32_t *many = __atomic_load_n(&readers->many, __ATOMIC_ACQUIRE);
-        if (!many)
-            return false;
-        room = many[0];
-        list = many + 1;
-    }
-    if (count > room)
-        count = room;
-    for (uint32_t i = 0; i < count && i < RF_MANY_LIMIT; i++) {
-        uint32_t moment = __atomic_load_n(&list[i], __ATOMIC_RELAXED) & RF_MOMENT_MASK;
-        if (is_of_epoch(moment) && (!must_write || (rf_note_flags(rf_moment_note(moment)) & RF_A_WRITE)))
-            return true;
-    }
-    return false;
-}
-
-/* Which bytes of one slice (as a word of a record) the thread has accessed in this epoch, in the way that the flags say. */
-static unsigned repeated(uint64_t slice, unsigned flags)
-{
-    bool atomic = flags & RF_A_ATOMIC, writes = flags & RF_A_WRITE;
-    if (atomic != !!(slice & RF_WRITES_BIT))
-        return 0;
-    if (!atomic && writes)
-        return is_of_epoch(RF_WORD_X(slice)) ? RF_WORD_M(slice) : 0;
-    if (slice & RF_ODD_BIT)
-        return set_has_now(RF_WORD_Y(slice), writes) ? RF_WORD_M(slice) : 0;
-    uint32_t r = RF_WORD_Y(slice);
-    bool mine = is_of_epoch(r) && (!writes || (rf_note_flags(rf_moment_note(r)) & RF_A_WRITE));
-    r = RF_WORD_X(slice);
-    mine |= atomic && is_of_epoch(r) && (!writes || (rf_note_flags(rf_moment_note(r)) & RF_A_WRITE));
-    return mine ? RF_WORD_M(slice) : 0;
-}
-
-/* The last access of a cell that one with these flags would repeat. */
-static uint32_t last_in(uint32_t name, unsigned flags)
-{
-    return flags & RF_A_WRITE ? rf_cell_w(name) : rf_cell_r(name);
-}
-
-bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
-{
-    unsigned m = RF_WORD_M(word), covered = 0;
-    if (rf_word_is_atomic(word)) {
-        if (!(flags & RF_A_ATOMIC))
-            return (m >= RF_ATOMIC_ONE) && is_of_epoch(RF_WORD_X(word));
-        return rf_word_atomic_repeats(word, mask, flags & RF_A_WRITE);
-    } else if (rf_word_has_lanes(word)) {
-        covered = !(flags & RF_A_ATOMIC) && rf_lanes_repeat(word, mask, flags & RF_A_WRITE) ? mask : 0;
-    } else if (!rf_word_is_record(word)) {
-        if (flags & RF_A_ATOMIC)
-            return false;
-        if (rf_word_is_mixed(word)) {
-            struct rf_masks masks = rf_word_masks(word);
-            if (is_of_epoch(RF_WORD_Y(word)))
-                covered = flags & RF_A_WRITE ? masks.written : masks.written | masks.read;
-        } else if (word & RF_WRITES_BIT)
-            covered = (is_of_epoch(RF_WORD_Y(word)) ? m : 0) | (is_of_epoch(last_in(RF_WORD_X(word), flags)) ? ~m : 0);
-        else if (is_of_epoch(rf_cell_w(RF_WORD_X(word))))
-            covered = 0xff; /* written in this epoch */
-        else if (!(flags & RF_A_WRITE))
-            covered = repeated(word, flags) | (is_of_epoch(rf_cell_r(RF_WORD_X(word))) ? rf_word_has_two(word) ? 0xff : ~m : 0);
-    } else {
-        const uint64_t *record = rf_record_at(RF_WORD_X(word), m);
-        for (unsigned i = 0; i < m && i < RF_RECORD_MOST; i++)
-            covered |= repeated(__atomic_load_n(&record[i], __ATOMIC_RELAXED), flags);
-    }
-    if ((covered & mask) != mask)
-        return false;
-    __atomic_thread_fence(__ATOMIC_ACQUIRE); /* what was read of units was read before the word is looked at again */
-    return !rf_word_has_units(word) || __atomic_load_n(place, __ATOMIC_RELAXED) == word;
 }

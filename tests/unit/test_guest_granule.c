@@ -23,6 +23,7 @@
 #include "guest/policy.c"
 #include "guest/ranges.c"
 #include "guest/records.c"
+#include "guest/repeats.c"
 #include "guest/slow_access.c"
 #include "guest/sweep.c"
 #include "guest/system.c"
