@@ -126,6 +126,13 @@ static bool is_beside(const struct entry *entry, uint32_t before)
     return !is_node(entry) && before && (uint32_t)entry->below == before;
 }
 
+/* A new page that is read first is mapped twice, and the second time interrupts all cores. */
+static void touch(void *memory, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += PAGE)
+        ((volatile char *)memory)[at] = 0;
+}
+
 /* Under the table's lock, like all below that changes one. */
 static void grow_index(struct table *table)
 {
@@ -134,6 +141,7 @@ static void grow_index(struct table *table)
     larger = rf_take(bytes);
     if (bytes > HUGE) /* all of it will be used, in no order */
         RF_SYSCALL(SYS_madvise, larger, bytes, MADV_HUGEPAGE);
+    touch(larger, bytes);
     larger->mask = (uint32_t)places - 1;
     for (uint32_t i = 0; i <= old->mask; i++) {
         uint32_t at = TAG(old->slots[i]);
@@ -163,6 +171,7 @@ static uint32_t add_entry(struct table *table, const struct entry *wanted, unsig
         chunk_tables[chunk] = (uint8_t)(table - tables);
         table->next = chunk * CHUNK + !chunk; /* note 0 is none */
         table->end = (chunk + 1) * CHUNK;
+        touch(&ENTRIES[chunk * CHUNK], CHUNK * sizeof(struct entry));
     }
     uint32_t note = table->next;
     for (unsigned i = 0; i < units; i++) {

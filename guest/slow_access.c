@@ -275,12 +275,22 @@ static __attribute__((noinline)) bool multi_at_once(struct rf_step *step, uintpt
     return true;
 }
 
+/* As rf_word_repeats_plainly() for an epoch with so many moments that hooks do not know its first ones any more (next_block()): without this
+ * each such access would be made again, with a moment of its own, and there would be still more of them. */
+static inline bool repeats_earlier_block(const struct rf_self *self, uint64_t word, unsigned mask, unsigned flags)
+{
+    return !(word & RF_ODD_BIT) && !(mask & ~RF_WORD_M(word)) && ((word & RF_WRITES_BIT) || !(flags & RF_A_WRITE)) &&
+           rf_moment_is_now(self, RF_WORD_Y(word));
+}
+
 /* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
 static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                           unsigned flags, bool fasttrack)
 {
     struct rf_step step = { .self = self, .flags = flags, .fasttrack = fasttrack };
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    if (repeats_earlier_block(self, word, mask, flags) && (fasttrack || __builtin_expect(!rf_multi, 1)))
+        return true;
     if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
         rf_depot_node(self);
     if (!fasttrack && __builtin_expect(rf_multi, 0))
