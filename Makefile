@@ -105,7 +105,7 @@ $(patsubst %.c,$(B)/obj/%.o,$(wildcard guest/*.c guest/*/*.c)): $(B)/obj/%.o: %.
 $(patsubst %.S,$(B)/obj/%.o,$(wildcard guest/*.S guest/chase/*.S)): $(B)/obj/%.o: %.S $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  as    $@")
-	$(Q)$(CC) -I. -MMD -MP -c -o $@ $<
+	$(Q)$(CC) -I. $(GUEST_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(RT): $(RT_OBJS)
 	@mkdir -p $(@D)/tsan

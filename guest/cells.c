@@ -6,7 +6,6 @@
 #define RECENT_BITS 9
 #define RECENT (1u << RECENT_BITS)
 #define GROUPS 16u
-#define IN_BLOCKS (RF_MOMENT_BLOCKS / 8) /* pairs may have so many, so that moments have room */
 
 /* Threads make pairs all the time: those of different groups share no line of the cache. All under the group's lock. */
 static struct group {
@@ -18,20 +17,14 @@ static struct group {
     } recent[RECENT];
 } __attribute__((aligned(64))) groups[GROUPS];
 
-static uint32_t blocks_taken; /* that have any pairs. By atomic additions, or with the world stopped */
-
 static void take_pairs(struct group *group)
 {
-    if (__atomic_fetch_add(&blocks_taken, 1, __ATOMIC_RELAXED) < IN_BLOCKS) {
-        uint32_t block = rf_moments_take();
-        if (block) {
-            rf_moment_blocks[block] = (struct rf_moment_block){ RF_PAIRS, RF_PAIRS };
-            group->next = block << RF_MOMENT_BLOCK_BITS;
-            group->end = group->next + RF_MOMENT_BLOCK;
-            return;
-        }
-    }
-    __atomic_fetch_sub(&blocks_taken, 1, __ATOMIC_RELAXED);
+    uint32_t block = rf_moments_take(true);
+    if (!block)
+        return;
+    rf_moment_blocks[block] = (struct rf_moment_block){ RF_PAIRS, RF_PAIRS };
+    group->next = block << RF_MOMENT_BLOCK_BITS;
+    group->end = group->next + RF_MOMENT_BLOCK;
 }
 
 static uint32_t new_pair(struct group *group, uint32_t w, uint32_t r)
@@ -40,7 +33,7 @@ static uint32_t new_pair(struct group *group, uint32_t w, uint32_t r)
         take_pairs(group);
     if (group->next == group->end)
         return 0;
-    *rf_pair_at(group->next) = (struct rf_pair){ w, r | RF_PAIR_MARK };
+    *rf_pair_at(group->next) = (struct rf_pair){ w, r };
     return group->next++;
 }
 
@@ -71,9 +64,4 @@ void rf_cells_forget(void)
             memset(groups[i].recent, 0, sizeof groups[i].recent);
         groups[i].next = groups[i].end = 0;
     }
-}
-
-void rf_cells_keep(uint32_t blocks)
-{
-    blocks_taken = blocks;
 }

@@ -83,8 +83,7 @@
 .endm
 
 /* The same for one that two threads read: jumps to \to unless the word has that form and the pair's read, which is not in Y, is of this
- * epoch. What lies where a pair would be is told from one by its mark. The word must still name it afterwards: sweeps give names to
- * others. */
+ * epoch. The word must still name it afterwards: sweeps give names to others. */
 .macro CHECK_TWO near to
         mov     %rdx, %rax
         shr     $56, %rax
@@ -94,10 +93,10 @@
         jc      \to
         mov     %edx, %esi
         and     $0x7ffffff, %esi
+        cmp     $RF_PAIRS_FIRST, %esi
+        jb      \to
         movabs  $RF_NOTES + 4, %rax
         mov     (%rax,%rsi,8), %eax
-        btr     $RF_PAIR_MARK_BIT, %eax
-        jnc     \to
 .if \near
         sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rax
         cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax

@@ -36,8 +36,12 @@
 #define RF_ADDRESS_BITS 46 /* of RF_ADDRESS_MASK */
 #define RF_GATE_ROOM_BITS 7 /* of the code that pacer puts before a hook */
 
-#define RF_NOTES 0x503000000000 /* moment -> note, locks held; pair -> write, read, with a mark that no set of locks has */
-#define RF_PAIR_MARK_BIT 30
+#ifndef RF_MOMENT_BITS
+#define RF_MOMENT_BITS 27 /* fewer for tests: moments are used up, and swept, all the time */
+#endif
+#define RF_PAIRS_FIRST (7 << (RF_MOMENT_BITS - 3)) /* names from here on are those of pairs; guest/cells.h */
+
+#define RF_NOTES 0x503000000000 /* moment -> note, locks held; pair -> write, read */
 #define RF_READERS 0x505000000000 /* read maps, 32 bytes each, with their moments from RF_READERS_FEW on; guest/units.h */
 #define RF_READERS_FEW 8
 #define RF_LANES 0x506800000000 /* lanes, 64 bytes each; guest/lanes.h */

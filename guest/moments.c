@@ -22,20 +22,47 @@ struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
 /* Of a block. One that was in use has memory: until the next sweep it is better used again than given back. */
 enum { UNUSED, USED, WARM };
 
-/* Under its lock, or with the world stopped. */
-static struct {
-    uint32_t lock;
+#define PAIRS_FIRST ((uint32_t)RF_PAIRS_FIRST >> RF_MOMENT_BLOCK_BITS)
+
+/* Where blocks of one kind are taken from. */
+struct zone {
+    uint32_t first, end;
     uint32_t used, warm;
     uint32_t next;      /* where to look for a free one */
     uint32_t next_warm; /* and for a warm one */
-    uint32_t limit;     /* above it a sweep is due */
+};
+
+/* Under its lock, or with the world stopped. */
+static struct {
+    uint32_t lock;
+    uint32_t limit; /* of those in use: above it a sweep is due */
+    struct zone moments, pairs;
     uint8_t state[RF_MOMENT_BLOCKS];
-} blocks = { .limit = SWEEP_AT };
+} blocks = {
+    .limit = SWEEP_AT,
+    .moments = { .end = PAIRS_FIRST },
+    .pairs = { .first = PAIRS_FIRST, .end = RF_MOMENT_BLOCKS, .next = PAIRS_FIRST, .next_warm = PAIRS_FIRST },
+};
+
+static struct zone *zone_of(uint32_t block)
+{
+    return block < PAIRS_FIRST ? &blocks.moments : &blocks.pairs;
+}
+
+static uint32_t used(void)
+{
+    return blocks.moments.used + blocks.pairs.used;
+}
+
+static uint32_t warm(void)
+{
+    return blocks.moments.warm + blocks.pairs.warm;
+}
 
 void rf_moments_begin(void)
 {
     blocks.state[0] = USED; /* moment 0 is "never" */
-    blocks.used = 1;
+    blocks.moments.used = 1;
 }
 
 bool rf_moments_in_use(uint32_t block)
@@ -46,8 +73,8 @@ bool rf_moments_in_use(uint32_t block)
 void rf_moments_free(uint32_t block)
 {
     blocks.state[block] = WARM;
-    blocks.used--;
-    blocks.warm++;
+    zone_of(block)->used--;
+    zone_of(block)->warm++;
 }
 
 /* More than will be used before the next sweep, or than the first sweep waits for, are given back, the last ones first: they are taken from
@@ -55,16 +82,17 @@ void rf_moments_free(uint32_t block)
 static void cool(void)
 {
     const size_t bytes = RF_MOMENT_BLOCK * sizeof(struct rf_noted);
-    for (uint32_t block = RF_MOMENT_BLOCKS - 1; block && (blocks.warm > SWEEP_AT || blocks.used + blocks.warm > blocks.limit);
+    for (uint32_t block = RF_MOMENT_BLOCKS - 1; block && (warm() > SWEEP_AT || used() + warm() > blocks.limit);
          block--) {
         if (blocks.state[block] != WARM)
             continue;
         blocks.state[block] = UNUSED;
-        blocks.warm--;
+        zone_of(block)->warm--;
         if (bytes >= 4096)
             RF_SYSCALL(SYS_madvise, RF_NOTES + block * bytes, bytes, MADV_DONTNEED);
     }
-    blocks.next_warm = 0;
+    blocks.moments.next_warm = blocks.moments.first;
+    blocks.pairs.next_warm = blocks.pairs.first;
 }
 
 /* Twice as many, or half of what is free: the last ones come soon enough for another sweep. */
@@ -77,42 +105,50 @@ void rf_moments_limit(uint32_t kept)
     cool();
 }
 
-static uint32_t warm_block(void)
+/* From there on, round and round: there is one. */
+static uint32_t look_for(const struct zone *zone, uint32_t block, uint8_t state)
 {
-    while (blocks.state[blocks.next_warm] != WARM)
-        blocks.next_warm = (blocks.next_warm + 1) % RF_MOMENT_BLOCKS;
-    return blocks.next_warm;
+    while (blocks.state[block] != state)
+        block = block + 1 < zone->end ? block + 1 : zone->first;
+    return block;
+}
+
+static uint32_t warm_block(struct zone *zone)
+{
+    return zone->next_warm = look_for(zone, zone->next_warm, WARM);
+}
+
+/* A few are left free between those of different threads. */
+static uint32_t unused_block(struct zone *zone)
+{
+    uint32_t size = zone->end - zone->first, gap = zone->used < size / 4 ? size / 512 : 0;
+    uint32_t from = zone->next + gap < zone->end ? zone->next + gap : zone->first;
+    return zone->next = look_for(zone, from, UNUSED);
 }
 
 /* `wanted` if it is free, else the next free one: a thread whose blocks lie side by side keeps its epoch's first moment. */
-static uint32_t take_block(uint32_t wanted)
+static uint32_t take_block(struct zone *zone, uint32_t wanted)
 {
     uint32_t block = 0;
     rf_spin_lock(&blocks.lock);
-    if (wanted < RF_MOMENT_BLOCKS && blocks.state[wanted] == (blocks.warm ? WARM : UNUSED)) {
+    if (wanted < zone->end && blocks.state[wanted] == (zone->warm ? WARM : UNUSED))
         block = wanted;
-    } else if (blocks.warm) {
-        block = warm_block();
-    } else if (blocks.used < RF_MOMENT_BLOCKS) {
-        /* A few are left free between those of different threads. */
-        uint32_t gap = blocks.used < RF_MOMENT_BLOCKS / 4 ? RF_MOMENT_BLOCKS / 512 : 0;
-        block = (blocks.next + gap) % RF_MOMENT_BLOCKS;
-        while (blocks.state[block] != UNUSED)
-            block = (block + 1) % RF_MOMENT_BLOCKS;
-        blocks.next = block;
-    }
+    else if (zone->warm)
+        block = warm_block(zone);
+    else if (zone->used < zone->end - zone->first)
+        block = unused_block(zone);
     if (block) {
-        blocks.warm -= blocks.state[block] == WARM;
+        zone->warm -= blocks.state[block] == WARM;
+        zone->used++;
         blocks.state[block] = USED;
-        blocks.used++;
     }
     rf_spin_unlock(&blocks.lock);
     return block;
 }
 
-uint32_t rf_moments_take(void)
+uint32_t rf_moments_take(bool pairs)
 {
-    return take_block(RF_MOMENT_BLOCKS);
+    return take_block(pairs ? &blocks.pairs : &blocks.moments, RF_MOMENT_BLOCKS);
 }
 
 /* For rf_hot.base2: no word is near it, so every write of eight bytes or more goes the long way (guest/escape.h, 3). */
@@ -159,12 +195,12 @@ static __attribute__((noinline)) bool next_block(struct rf_self *self)
         rf_thread_fresh_slot(self);
         time = &self->thread.clock.times[self->thread.slot];
     }
-    uint32_t block = take_block(wanted), first = block << RF_MOMENT_BLOCK_BITS;
+    uint32_t block = take_block(&blocks.moments, wanted), first = block << RF_MOMENT_BLOCK_BITS;
     if (!block) { /* from time to time it is worth another look */
         self->wants_sweep |= __atomic_add_fetch(&rf_moments_lost, 1, __ATOMIC_RELAXED) % LOST_AT_ONCE == 0;
         return false;
     }
-    self->wants_sweep |= blocks.used > blocks.limit;
+    self->wants_sweep |= used() > blocks.limit;
     rf_moment_blocks[block] = (struct rf_moment_block){ self->thread.slot, *time + 1 };
     if (block != wanted || self->block_slot != self->thread.slot) {
         /* The epoch's earlier moments are no longer in one piece with the next: the hooks take them for old, which costs a way

@@ -16,9 +16,6 @@
 #include "guest/planes.h"
 #include "guest/self.h"
 
-#ifndef RF_MOMENT_BITS
-#define RF_MOMENT_BITS 27 /* fewer for tests: moments are used up, and swept, all the time */
-#endif
 #ifndef RF_MOMENT_BLOCK_BITS
 #define RF_MOMENT_BLOCK_BITS 12
 #endif
@@ -27,7 +24,7 @@
 
 struct rf_moment_block {
     uint32_t slot;
-    uint32_t first; /* the time of its moment 0, less than 2^32 past any; RF_NOT_LINEAR: see RF_TIMES; RF_PAIRS: guest/cells.h */
+    uint32_t first; /* the time of its moment 0, less than 2^32 past any; RF_NOT_LINEAR: see RF_TIMES; RF_PAIRS: guest/cells.h, from RF_PAIRS_FIRST on */
 };
 
 #define RF_NOT_LINEAR UINT32_MAX
@@ -142,7 +139,7 @@ void rf_moments_thread_end(struct rf_self *self); /* its memory; the caller is b
 /* For sweeps, the world stopped. */
 void rf_moments_free(uint32_t block);
 bool rf_moments_in_use(uint32_t block);
-uint32_t rf_moments_take(void);          /* a block; 0 if there is none */
+uint32_t rf_moments_take(bool pairs);    /* a block; 0 if there is none */
 void rf_moments_limit(uint32_t kept);    /* so many are in use after a sweep: when the next one is due, and what memory it takes */
 
 #endif

@@ -8,6 +8,8 @@
 #include "guest/access.h"
 
 #include "guest/escape.h"
+#include "guest/first_access.h"
+#include "guest/last_steps.h"
 #include "guest/nearby.h"
 #include "guest/records.h"
 #include "guest/refusal.h"
@@ -145,24 +147,6 @@ void rf_seen_stop(void)
     rf_seen_off = true;
 }
 
-static inline uint32_t how_of(uintptr_t addr, unsigned size, unsigned flags)
-{
-    return (unsigned)(addr % RF_GRANULE) << 16 | flags << 8 | size;
-}
-
-static inline struct rf_last_step *last_step_of(struct rf_self *self, uintptr_t pc)
-{
-    return &self->last_steps[((uint32_t)pc * UINT32_C(0x9e3779b9)) >> (32 - RF_LAST_STEPS_BITS)];
-}
-
-/* The frame is known. */
-static inline void keep_step(struct rf_self *self, uint64_t old, uint64_t next, uintptr_t pc, uintptr_t addr, unsigned size,
-                             unsigned flags, uint32_t race)
-{
-    *last_step_of(self, pc) = (struct rf_last_step){ old, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks,
-                                                     how_of(addr, size, flags), (uint32_t)rf_hot.first, race };
-}
-
 /* The bytes of an access that lie in one granule, whatever its history is. The thread is busy. */
 static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size)
 {
@@ -190,7 +174,7 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
         rf_step_granule(place, word, mask, step);
         rf_touch(place);
         if (step->made && addr % RF_GRANULE + size <= RF_GRANULE && rf_accu_tells_once() && rf_hot.top > step->self->frames && rf_hot.top[-1].node)
-            keep_step(step->self, step->old, step->made, pc, addr, size, step->flags, step->race); /* a race is going to be told */
+            rf_keep_step(step->self, step->old, step->made, pc, addr, size, step->flags, step->race); /* a race is going to be told */
     }
     if (!step->race && !rf_word_repeats_plainly(*place, mask, step->flags) && !rf_word_has_lanes(*place)) /* hooks would not see it */
         rf_seen_put(addr, mask, step->flags);
@@ -271,7 +255,7 @@ static __attribute__((noinline)) bool multi_at_once(struct rf_step *step, uintpt
         return false;
     rf_touch(place);
     if (again)
-        keep_step(step->self, word, next, pc, addr, size, step->flags, 0);
+        rf_keep_step(step->self, word, next, pc, addr, size, step->flags, 0);
     return true;
 }
 
@@ -316,7 +300,7 @@ static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, 
     if (RF_WORD_Y(next) != step.now)
         rf_seen_put(addr, mask, flags);
     else
-        keep_step(self, word, next, pc, addr, size, flags, 0);
+        rf_keep_step(self, word, next, pc, addr, size, flags, 0);
     return true;
 }
 
@@ -384,12 +368,35 @@ static __attribute__((noinline)) void lanes_access(struct rf_self *self, uintptr
         any_access(addr, pc, size, flags);
 }
 
+static inline __attribute__((always_inline)) void first_or_word(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size,
+                                                                 unsigned flags)
+{
+    if (__builtin_expect(!rf_accu && first_access(self, addr, pc, size, flags), 1)) {
+        if (__builtin_expect(self->pending_signals, 0))
+            rf_signals_deliver();
+    } else if (flags & RF_A_WRITE) {
+        word_write(self, addr, pc, size, flags);
+    } else {
+        word_read(self, addr, pc, size, flags);
+    }
+}
+
+static __attribute__((noinline)) void other_read(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    first_or_word(self, addr, pc, size, flags & ~RF_A_WRITE);
+}
+
+static __attribute__((noinline)) void other_write(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    first_or_word(self, addr, pc, size, flags | RF_A_WRITE);
+}
+
 static inline void other_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     if (flags & RF_A_WRITE)
-        word_write(self, addr, pc, size, flags);
+        other_write(self, addr, pc, size, flags);
     else
-        word_read(self, addr, pc, size, flags);
+        other_read(self, addr, pc, size, flags);
 }
 
 /* The thread is where the step was made, in the same epoch, with the same locks. */
@@ -401,10 +408,10 @@ static inline bool is_here(const struct rf_self *self, const struct rf_last_step
 /* The step on a word like the one that the last step from this place was on. */
 static __attribute__((noinline)) void repeat_step(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
-    const struct rf_last_step *last = last_step_of(self, pc);
+    const struct rf_last_step *last = rf_last_step_of(self, pc);
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t how = how_of(addr, size, flags);
+    uint32_t how = rf_how_of(addr, size, flags);
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED), next = last->next;
     bool same = word == last->old && last->how == how;
     if (!same && !((word ^ next) << 8) && !((last->how ^ how) << 16)) { /* but for M, and for the offset */
@@ -447,15 +454,15 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         lanes_access(self, addr, pc, size, flags);
         return;
     }
-    const struct rf_last_step *last = last_step_of(self, pc);
-    if (last->pc != pc) {
+    const struct rf_last_step *last = rf_last_step_of(self, pc);
+    if (last->pc != pc || last->first != rf_hot.first) {
         other_access(self, addr, pc, size, flags);
         return;
     }
     /* The word that it made, with other bytes. For that the thread need not be busy: a sweep leaves the moments of its epoch their names, and
      * changes the word if it changes X; what a signal handler does comes after the look, or changes the word. */
     uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE, next = word | mask << 56;
-    if (!((word ^ last->next) << 8) && !((last->how ^ how_of(addr, size, flags)) << 16) && mask <= 0xff &&
+    if (!((word ^ last->next) << 8) && !((last->how ^ rf_how_of(addr, size, flags)) << 16) && mask <= 0xff &&
         RF_WORD_M(next) != 0xff && is_here(self, last) && __builtin_expect(!rf_accu, 1) &&
         __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         if (__builtin_expect(*rf_touched(place) != 1, 0))

@@ -60,7 +60,7 @@ static uint32_t visit_cell(uint32_t name, visit_fn *visit)
     name = visit(name);
     if (rf_cell_is_pair(name)) {
         struct rf_pair *pair = rf_pair_at(name);
-        *pair = (struct rf_pair){ visit(pair->w), visit(pair->marked_r & ~RF_PAIR_MARK) | RF_PAIR_MARK };
+        *pair = (struct rf_pair){ visit(pair->w), visit(pair->r) };
     }
     return name;
 }
@@ -165,7 +165,7 @@ static uint32_t another(uint32_t moment)
 {
     uint32_t slot = rf_moment_slot(moment);
     if (sweep.next == sweep.end || sweep.slot != slot) {
-        uint32_t block = rf_moments_take();
+        uint32_t block = rf_moments_take(slot == RF_PAIRS);
         if (!block)
             return 0;
         rf_moment_blocks[block] = (struct rf_moment_block){ slot, slot == RF_PAIRS ? RF_PAIRS : RF_NOT_LINEAR };
@@ -256,7 +256,7 @@ void rf_sweep(struct rf_self *self)
         rf_nearby_clear_ended();
         rf_cells_forget();
         visit_all(mark);
-        uint32_t kept = 0, cells = 0;
+        uint32_t kept = 0;
         for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
             if (sweep.state[block] != OWN && rf_moments_in_use(block))
                 sweep.state[block] = sweep.named[block] ? NAMED : EMPTIED;
@@ -269,9 +269,7 @@ void rf_sweep(struct rf_self *self)
                 sweep.moved[block] = NULL;
             }
             kept += rf_moments_in_use(block);
-            cells += rf_moments_in_use(block) && rf_moment_blocks[block].first == RF_PAIRS;
         }
-        rf_cells_keep(cells);
         RF_SYSCALL(SYS_madvise, sweep.seen, SEEN_BYTES, MADV_DONTNEED);
         sweep.next = sweep.end = 0;
         rf_moments_limit(kept);
