@@ -61,7 +61,8 @@ static const struct option long_options[] = {
 /* ---- what may race ---- */
 
 /* Each name is looked up once. What it says of a line without a hook, cli/caper_calls.c; as long as its calls are not known, it counts as
- * escaped, once the sites are known at all. In either case the facts may say that it cannot have. */
+ * escaped, once the sites are known at all. In either case the facts may say that it cannot have: that none of its memory ever has, or
+ * that no call there accesses any, since what is called is the program's own and has hooks. */
 static uint64_t find_dynamic(struct rf_caper *caper)
 {
     rf_caper_apply_origins(caper);
@@ -72,8 +73,8 @@ static uint64_t find_dynamic(struct rf_caper *caper)
     for (size_t i = 0; i < caper->pairs.name_count && caper->site_count; i++) {
         char *name = caper->pairs.names[i];
         const struct rf_facts *facts = caper->facts;
-        bool there = caper->calls_known && facts && !rf_facts_calls(facts, name), calls = false, escaped = false,
-             line = strchr(name, ':') != NULL;
+        bool accesses = !facts || rf_facts_calls(facts, name), there = caper->calls_known && !accesses, calls = false,
+             escaped = false, line = strchr(name, ':') != NULL;
         struct rf_caper_site key = { .place = name };
         size_t low = 0, high = caper->site_count;
         while (line && low < high) {
@@ -88,7 +89,7 @@ static uint64_t find_dynamic(struct rf_caper *caper)
                 break;
             if (rf_caper_means(name, &caper->sites[j])) {
                 there = true;
-                calls |= caper->sites[j].call;
+                calls |= caper->sites[j].call && (accesses || strcmp(caper->sites[j].name, "-") == 0);
                 escaped = caper->sites[j].escaped;
             }
         }

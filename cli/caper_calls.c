@@ -5,7 +5,8 @@
  * 2. So a call that the runtime hears (sites/heard.def) is a site like any other; a line with another call that leaves the program counts
  *    as escaped, and so does one in a file none of whose code has hooks. One without any call does only if the facts say, or there are
  *    none, that a function is called there: a compiler may put memset's work in the place of the call, without a hook.
- * 3. Lines with hooks are judged by these, by the calls that are heard, and count as escaped for any other call that leaves the program.
+ * 3. Lines with hooks are judged by these, by the calls that are heard, and count as escaped for any other call that leaves the program;
+ *    if there are facts, only where they say that a function is called which accesses memory (cli/caper.c).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -79,7 +79,7 @@ static void leave(struct rf_self *self, uintptr_t addr, struct round *round)
 
 RF_INTERCEPT(int, pthread_barrier_wait, (pthread_barrier_t *barrier))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_barrier_wait);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_barrier_wait, barrier);
     if (!scope.self || scope.self->ignore_sync) {
         int result = RF_REAL(pthread_barrier_wait)(barrier);
         rf_leave(&scope);
@@ -97,7 +97,7 @@ RF_INTERCEPT(int, pthread_barrier_wait, (pthread_barrier_t *barrier))
 
 RF_INTERCEPT(int, pthread_barrier_init, (pthread_barrier_t *barrier, const pthread_barrierattr_t *attributes, unsigned count))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_barrier_init);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_barrier_init, barrier, attributes);
     int result = RF_REAL(pthread_barrier_init)(barrier, attributes, count);
     if (scope.self && !result) {
         rf_range_write(barrier, 1, scope.pc);
@@ -113,7 +113,7 @@ RF_INTERCEPT(int, pthread_barrier_init, (pthread_barrier_t *barrier, const pthre
 /* The real one waits until all have left it. */
 RF_INTERCEPT(int, pthread_barrier_destroy, (pthread_barrier_t *barrier))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_barrier_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_barrier_destroy, barrier);
     int result = RF_REAL(pthread_barrier_destroy)(barrier);
     if (scope.self && !result)
         rf_range_write(barrier, 1, scope.pc);

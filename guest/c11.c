@@ -76,28 +76,28 @@ static unsigned before_lock(struct rf_scope *scope, mtx_t *mutex)
 
 RF_INTERCEPT(int, mtx_lock, (mtx_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER(mtx_lock);
+    struct rf_scope scope = RF_ENTER_SYNC(mtx_lock, mutex);
     unsigned flags = before_lock(&scope, mutex);
     return after_lock(&scope, mutex, flags, RF_REAL(mtx_lock)(mutex));
 }
 
 RF_INTERCEPT(int, mtx_timedlock, (mtx_t *mutex, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER(mtx_timedlock);
+    struct rf_scope scope = RF_ENTER_SYNC(mtx_timedlock, mutex, until);
     unsigned flags = before_lock(&scope, mutex);
     return after_lock(&scope, mutex, flags, RF_REAL(mtx_timedlock)(mutex, until));
 }
 
 RF_INTERCEPT(int, mtx_trylock, (mtx_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER(mtx_trylock);
+    struct rf_scope scope = RF_ENTER_SYNC(mtx_trylock, mutex);
     unsigned flags = rf_mutex_flags((pthread_mutex_t *)mutex) | RF_L_TRY;
     return after_lock(&scope, mutex, flags, RF_REAL(mtx_trylock)(mutex));
 }
 
 RF_INTERCEPT(int, mtx_unlock, (mtx_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER(mtx_unlock);
+    struct rf_scope scope = RF_ENTER_SYNC(mtx_unlock, mutex);
     if (scope.self)
         rf_lock_released((uintptr_t)mutex, 0, scope.pc);
     int result = RF_REAL(mtx_unlock)(mutex);
@@ -107,7 +107,7 @@ RF_INTERCEPT(int, mtx_unlock, (mtx_t *mutex))
 
 RF_INTERCEPT(int, mtx_init, (mtx_t *mutex, int type))
 {
-    struct rf_scope scope = RF_ENTER(mtx_init);
+    struct rf_scope scope = RF_ENTER_SYNC(mtx_init, mutex);
     int result = RF_REAL(mtx_init)(mutex, type);
     if (scope.self && result == thrd_success)
         rf_lock_created((uintptr_t)mutex, type & mtx_recursive ? RF_L_RECURSIVE : 0, scope.pc);
@@ -117,7 +117,7 @@ RF_INTERCEPT(int, mtx_init, (mtx_t *mutex, int type))
 
 RF_INTERCEPT(void, mtx_destroy, (mtx_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER(mtx_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(mtx_destroy, mutex);
     if (scope.self)
         rf_lock_destroyed((uintptr_t)mutex, scope.pc);
     RF_REAL(mtx_destroy)(mutex);
@@ -128,7 +128,7 @@ RF_INTERCEPT(void, mtx_destroy, (mtx_t *mutex))
 
 RF_INTERCEPT(int, cnd_wait, (cnd_t *condition, mtx_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER(cnd_wait);
+    struct rf_scope scope = RF_ENTER_SYNC(cnd_wait, condition, mutex);
     struct rf_wait wait;
     rf_wait_begin(&wait, &scope, condition, mutex);
     rf_park_here(scope.self);
@@ -139,7 +139,7 @@ RF_INTERCEPT(int, cnd_wait, (cnd_t *condition, mtx_t *mutex))
 
 RF_INTERCEPT(int, cnd_timedwait, (cnd_t *condition, mtx_t *mutex, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER(cnd_timedwait);
+    struct rf_scope scope = RF_ENTER_SYNC(cnd_timedwait, condition, mutex, until);
     struct rf_wait wait;
     rf_wait_begin(&wait, &scope, condition, mutex);
     rf_park_here(scope.self);
@@ -150,7 +150,7 @@ RF_INTERCEPT(int, cnd_timedwait, (cnd_t *condition, mtx_t *mutex, const struct t
 
 RF_INTERCEPT(int, cnd_signal, (cnd_t *condition))
 {
-    struct rf_scope scope = RF_ENTER(cnd_signal);
+    struct rf_scope scope = RF_ENTER_SYNC(cnd_signal, condition);
     if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
         rf_tap_signalled(condition);
@@ -162,7 +162,7 @@ RF_INTERCEPT(int, cnd_signal, (cnd_t *condition))
 
 RF_INTERCEPT(int, cnd_broadcast, (cnd_t *condition))
 {
-    struct rf_scope scope = RF_ENTER(cnd_broadcast);
+    struct rf_scope scope = RF_ENTER_SYNC(cnd_broadcast, condition);
     if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
         rf_tap_signalled(condition);
@@ -174,7 +174,7 @@ RF_INTERCEPT(int, cnd_broadcast, (cnd_t *condition))
 
 RF_INTERCEPT(int, cnd_init, (cnd_t *condition))
 {
-    struct rf_scope scope = RF_ENTER(cnd_init);
+    struct rf_scope scope = RF_ENTER_SYNC(cnd_init, condition);
     if (scope.self)
         rf_range_write(condition, 1, scope.pc);
     int result = RF_REAL(cnd_init)(condition);
@@ -184,7 +184,7 @@ RF_INTERCEPT(int, cnd_init, (cnd_t *condition))
 
 RF_INTERCEPT(void, cnd_destroy, (cnd_t *condition))
 {
-    struct rf_scope scope = RF_ENTER(cnd_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(cnd_destroy, condition);
     if (scope.self)
         rf_range_write(condition, 1, scope.pc);
     RF_REAL(cnd_destroy)(condition);

@@ -194,6 +194,21 @@ void rf_caper_freed(struct rf_self *self, uintptr_t block, size_t size)
     rf_busy_leave(self, mine);
 }
 
+/* Most sites have escaped, or are in no pair, and that is all there is to find out. A thread that is not known (yet, or any more) has no
+ * memory of its own. */
+void rf_caper_given(uintptr_t caller, const volatile void *object)
+{
+    struct rf_self *self = rf_hot.self;
+    const char *mark = caper.file && object ? mark_of(caller) : NULL;
+    if (__builtin_expect(!mark || __atomic_load_n(mark, __ATOMIC_RELAXED) != '-' || (self && self->inside), 1))
+        return;
+    bool mine = self && rf_busy_enter(self);
+    if (!self || (!rf_escape_filters(self, (uintptr_t)object, 1) && !rf_escape_own_stack(self, (uintptr_t)object)))
+        escaped(caller);
+    if (self)
+        rf_busy_leave(self, mine);
+}
+
 /* Does the access need no more than this? The thread is busy. Memory that is its own makes no site escape, and a store there publishes
  * nothing; of a site that has escaped there is nothing left to learn, but what it stores is to be looked at. */
 static bool is_quick(struct rf_self *self, uintptr_t addr, size_t size, bool write, uintptr_t pc)

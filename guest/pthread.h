@@ -9,24 +9,36 @@
 #include "guest/locks.h"
 #include "guest/policy.h"
 
-/* For functions that synchronise and do nothing else. Caper does not look at them; but what the thread has stored is looked at before it
- * is handed on, here as in rf_enter() (guest/escape.h, 3). */
-static inline void rf_pass_sync(void)
+/* For functions that synchronise and do nothing else, with what they are given, NULL if it is nothing. Caper takes no order from them:
+ * to it they are accesses of that; and what the thread has stored is looked at before it is handed on, here as in rf_enter()
+ * (guest/escape.h, 3). */
+static inline void rf_pass_sync(uintptr_t caller, const volatile void *one, const volatile void *two,
+                                const volatile void *three)
 {
     struct rf_self *self = rf_hot.self;
     if (self && self->stored_size && !self->inside)
         rf_escape_flush(self);
+    rf_caper_given(caller, one);
+    if (two)
+        rf_caper_given(caller, two);
+    if (three)
+        rf_caper_given(caller, three);
 }
 
-static inline __attribute__((always_inline)) struct rf_scope rf_enter_sync(uintptr_t pc, uintptr_t caller, void *sp)
+static inline __attribute__((always_inline)) struct rf_scope rf_enter_sync(uintptr_t pc, uintptr_t caller, void *sp,
+                                                                           const volatile void *one,
+                                                                           const volatile void *two,
+                                                                           const volatile void *three)
 {
     if (__builtin_expect(!rf_caper_on, 1))
         return rf_enter(pc, caller, sp);
-    rf_pass_sync();
+    rf_pass_sync(caller, one, two, three);
     return (struct rf_scope){ NULL, pc };
 }
-#define RF_ENTER_SYNC(name) \
-    rf_enter_sync((uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_frame_address(0))
+#define RF_THREE(one, two, three, ...) one, two, three
+#define RF_ENTER_SYNC(name, ...)                                                                                            \
+    rf_enter_sync((uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_frame_address(0),           \
+                  RF_THREE(__VA_ARGS__, NULL, NULL, NULL))
 
 /* guest/pthread_create.c: the child's record, made by the caller; and what is run in a C11 thread with it as argument. */
 struct rf_self *rf_thread_prepare(struct rf_scope *scope);

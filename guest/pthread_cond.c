@@ -69,26 +69,26 @@ void rf_wait_end(struct rf_wait *wait, const void *condition, bool acquired)
 
 RF_INTERCEPT(int, pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_wait);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_wait, condition, mutex);
     WAIT(REAL(pthread_cond_wait)(condition, mutex));
 }
 
 RF_INTERCEPT(int, pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_timedwait);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_timedwait, condition, mutex, until);
     WAIT(REAL(pthread_cond_timedwait)(condition, mutex, until));
 }
 
 RF_INTERCEPT(int, pthread_cond_clockwait,
              (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_clockwait);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_clockwait, condition, mutex, until);
     WAIT(RF_REAL(pthread_cond_clockwait)(condition, mutex, clock, until));
 }
 
 RF_INTERCEPT(int, pthread_cond_signal, (pthread_cond_t *condition))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_signal);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_signal, condition);
     if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
         rf_tap_signalled(condition);
@@ -100,7 +100,7 @@ RF_INTERCEPT(int, pthread_cond_signal, (pthread_cond_t *condition))
 
 RF_INTERCEPT(int, pthread_cond_broadcast, (pthread_cond_t *condition))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_broadcast);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_broadcast, condition);
     if (scope.self) {
         rf_range_read(condition, 1, scope.pc);
         rf_tap_signalled(condition);
@@ -112,7 +112,7 @@ RF_INTERCEPT(int, pthread_cond_broadcast, (pthread_cond_t *condition))
 
 RF_INTERCEPT(int, pthread_cond_init, (pthread_cond_t *condition, const pthread_condattr_t *attributes))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_init);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_init, condition, attributes);
     if (scope.self)
         rf_range_write(condition, 1, scope.pc);
     int result = REAL(pthread_cond_init)(condition, attributes);
@@ -123,7 +123,7 @@ RF_INTERCEPT(int, pthread_cond_init, (pthread_cond_t *condition, const pthread_c
 /* Destroying waits until nobody is in it, and is a write: one who still uses it is a race. */
 RF_INTERCEPT(int, pthread_cond_destroy, (pthread_cond_t *condition))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_cond_destroy, condition);
     if (scope.self)
         rf_range_write(condition, 1, scope.pc);
     int result = REAL(pthread_cond_destroy)(condition);

@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) struct rf_self *quick_self(void)
 /* Apart, so that the quick way saves no registers. */
 static __attribute__((noinline)) int late(pthread_mutex_t *mutex, int result, uintptr_t pc, uintptr_t caller, void *sp)
 {
-    struct rf_scope scope = rf_enter_sync(pc, caller, sp);
+    struct rf_scope scope = rf_enter(pc, caller, sp);
     return after_lock(&scope, mutex, rf_mutex_flags(mutex), result);
 }
 
@@ -65,7 +65,7 @@ static int lock_or_park(struct rf_self *self, pthread_mutex_t *mutex, mutex_fn *
 
 static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex, mutex_fn *real, uintptr_t pc, uintptr_t caller, void *sp)
 {
-    struct rf_scope scope = rf_enter_sync(pc, caller, sp);
+    struct rf_scope scope = rf_enter(pc, caller, sp);
     unsigned flags = before_lock(&scope, mutex);
     return after_lock(&scope, mutex, flags, lock_or_park(scope.self, mutex, real));
 }
@@ -75,7 +75,7 @@ static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex, mutex_f
 RF_INTERCEPT(int, pthread_mutex_lock, (pthread_mutex_t *mutex))
 {
     if (__builtin_expect(rf_caper_on, 0)) {
-        rf_pass_sync();
+        rf_pass_sync((uintptr_t)__builtin_return_address(0), mutex, NULL, NULL);
         return RF_REAL(pthread_mutex_lock)(mutex);
     }
     struct rf_self *self = quick_self();
@@ -90,7 +90,7 @@ RF_INTERCEPT(int, pthread_mutex_lock, (pthread_mutex_t *mutex))
 
 RF_INTERCEPT(int, pthread_mutex_trylock, (pthread_mutex_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_trylock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_trylock, mutex);
     unsigned flags = rf_mutex_flags(mutex) | RF_L_TRY;
     return after_lock(&scope, mutex, flags, RF_REAL(pthread_mutex_trylock)(mutex));
 }
@@ -109,19 +109,19 @@ RF_INTERCEPT(int, pthread_mutex_trylock, (pthread_mutex_t *mutex))
 
 RF_INTERCEPT(int, pthread_mutex_timedlock, (pthread_mutex_t *mutex, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_timedlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_timedlock, mutex, until);
     TIMED(RF_REAL(pthread_mutex_timedlock)(mutex, until));
 }
 
 RF_INTERCEPT(int, pthread_mutex_clocklock, (pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_clocklock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_clocklock, mutex, until);
     TIMED(RF_REAL(pthread_mutex_clocklock)(mutex, clock, until));
 }
 
 static __attribute__((noinline)) int unlock_slowly(pthread_mutex_t *mutex, mutex_fn *real, uintptr_t pc, uintptr_t caller, void *sp)
 {
-    struct rf_scope scope = rf_enter_sync(pc, caller, sp);
+    struct rf_scope scope = rf_enter(pc, caller, sp);
     if (scope.self)
         rf_lock_released((uintptr_t)mutex, 0, scope.pc);
     int result = real(mutex);
@@ -134,7 +134,7 @@ static __attribute__((noinline)) int unlock_slowly(pthread_mutex_t *mutex, mutex
 RF_INTERCEPT(int, pthread_mutex_unlock, (pthread_mutex_t *mutex))
 {
     if (__builtin_expect(rf_caper_on, 0)) {
-        rf_pass_sync();
+        rf_pass_sync((uintptr_t)__builtin_return_address(0), mutex, NULL, NULL);
         return RF_REAL(pthread_mutex_unlock)(mutex);
     }
     struct rf_self *self = quick_self();
@@ -145,7 +145,7 @@ RF_INTERCEPT(int, pthread_mutex_unlock, (pthread_mutex_t *mutex))
 
 RF_INTERCEPT(int, pthread_mutex_init, (pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_init);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_init, mutex, attributes);
     int result = RF_REAL(pthread_mutex_init)(mutex, attributes);
     if (scope.self && !result)
         rf_lock_created((uintptr_t)mutex, rf_mutex_flags(mutex) & RF_L_RECURSIVE, scope.pc);
@@ -155,7 +155,7 @@ RF_INTERCEPT(int, pthread_mutex_init, (pthread_mutex_t *mutex, const pthread_mut
 
 RF_INTERCEPT(int, pthread_mutex_destroy, (pthread_mutex_t *mutex))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_mutex_destroy, mutex);
     int result = RF_REAL(pthread_mutex_destroy)(mutex);
     if (scope.self && (result == 0 || result == EBUSY))
         rf_lock_destroyed((uintptr_t)mutex, scope.pc);

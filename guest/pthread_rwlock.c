@@ -30,55 +30,55 @@ static inline void before_lock(struct rf_scope *scope, const volatile void *lock
 
 RF_INTERCEPT(int, pthread_rwlock_rdlock, (pthread_rwlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_rdlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_rdlock, lock);
     BLOCKING(READ, RF_REAL(pthread_rwlock_rdlock)(lock));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_tryrdlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_tryrdlock, lock);
     return after_lock(&scope, lock, READ | RF_L_TRY, RF_REAL(pthread_rwlock_tryrdlock)(lock));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t *lock, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_timedrdlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_timedrdlock, lock, until);
     BLOCKING(READ, RF_REAL(pthread_rwlock_timedrdlock)(lock, until));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_clockrdlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_clockrdlock, lock, until);
     BLOCKING(READ, RF_REAL(pthread_rwlock_clockrdlock)(lock, clock, until));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_wrlock, (pthread_rwlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_wrlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_wrlock, lock);
     BLOCKING(WRITE, RF_REAL(pthread_rwlock_wrlock)(lock));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_trywrlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_trywrlock, lock);
     return after_lock(&scope, lock, WRITE | RF_L_TRY, RF_REAL(pthread_rwlock_trywrlock)(lock));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t *lock, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_timedwrlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_timedwrlock, lock, until);
     BLOCKING(WRITE, RF_REAL(pthread_rwlock_timedwrlock)(lock, until));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_clockwrlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_clockwrlock, lock, until);
     BLOCKING(WRITE, RF_REAL(pthread_rwlock_clockwrlock)(lock, clock, until));
 }
 
 RF_INTERCEPT(int, pthread_rwlock_unlock, (pthread_rwlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_unlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_unlock, lock);
     if (scope.self)
         rf_lock_released((uintptr_t)lock, RF_L_RW | RF_L_ANY, scope.pc);
     int result = RF_REAL(pthread_rwlock_unlock)(lock);
@@ -88,7 +88,7 @@ RF_INTERCEPT(int, pthread_rwlock_unlock, (pthread_rwlock_t *lock))
 
 RF_INTERCEPT(int, pthread_rwlock_init, (pthread_rwlock_t *lock, const pthread_rwlockattr_t *attributes))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_init);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_init, lock, attributes);
     int result = RF_REAL(pthread_rwlock_init)(lock, attributes);
     if (scope.self && !result)
         rf_lock_created((uintptr_t)lock, RF_L_RW, scope.pc);
@@ -98,7 +98,7 @@ RF_INTERCEPT(int, pthread_rwlock_init, (pthread_rwlock_t *lock, const pthread_rw
 
 RF_INTERCEPT(int, pthread_rwlock_destroy, (pthread_rwlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_rwlock_destroy, lock);
     if (scope.self)
         rf_lock_destroyed((uintptr_t)lock, scope.pc);
     int result = RF_REAL(pthread_rwlock_destroy)(lock);
@@ -110,19 +110,19 @@ RF_INTERCEPT(int, pthread_rwlock_destroy, (pthread_rwlock_t *lock))
 
 RF_INTERCEPT(int, pthread_spin_lock, (pthread_spinlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_lock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_lock, lock);
     BLOCKING(RF_L_SPIN, RF_REAL(pthread_spin_lock)(lock));
 }
 
 RF_INTERCEPT(int, pthread_spin_trylock, (pthread_spinlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_trylock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_trylock, lock);
     return after_lock(&scope, lock, RF_L_SPIN | RF_L_TRY, RF_REAL(pthread_spin_trylock)(lock));
 }
 
 RF_INTERCEPT(int, pthread_spin_unlock, (pthread_spinlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_unlock);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_unlock, lock);
     if (scope.self)
         rf_lock_released((uintptr_t)lock, RF_L_SPIN, scope.pc);
     int result = RF_REAL(pthread_spin_unlock)(lock);
@@ -132,7 +132,7 @@ RF_INTERCEPT(int, pthread_spin_unlock, (pthread_spinlock_t *lock))
 
 RF_INTERCEPT(int, pthread_spin_init, (pthread_spinlock_t *lock, int shared))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_init);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_init, lock);
     int result = RF_REAL(pthread_spin_init)(lock, shared);
     if (scope.self && !result)
         rf_lock_created((uintptr_t)lock, RF_L_SPIN, scope.pc);
@@ -142,7 +142,7 @@ RF_INTERCEPT(int, pthread_spin_init, (pthread_spinlock_t *lock, int shared))
 
 RF_INTERCEPT(int, pthread_spin_destroy, (pthread_spinlock_t *lock))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(pthread_spin_destroy, lock);
     if (scope.self)
         rf_lock_destroyed((uintptr_t)lock, scope.pc);
     int result = RF_REAL(pthread_spin_destroy)(lock);

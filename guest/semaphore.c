@@ -117,31 +117,31 @@ static void waited(struct rf_self *self, uintptr_t addr)
 
 RF_INTERCEPT(int, sem_wait, (sem_t *semaphore))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_wait);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_wait, semaphore);
     WAITED(RF_REAL(sem_wait)(semaphore));
 }
 
 RF_INTERCEPT(int, sem_trywait, (sem_t *semaphore))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_trywait);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_trywait, semaphore);
     WAITED(RF_REAL(sem_trywait)(semaphore));
 }
 
 RF_INTERCEPT(int, sem_timedwait, (sem_t *semaphore, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_timedwait);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_timedwait, semaphore, until);
     WAITED(RF_REAL(sem_timedwait)(semaphore, until));
 }
 
 RF_INTERCEPT(int, sem_clockwait, (sem_t *semaphore, clockid_t clock, const struct timespec *until))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_clockwait);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_clockwait, semaphore, until);
     WAITED(RF_REAL(sem_clockwait)(semaphore, clock, until));
 }
 
 RF_INTERCEPT(int, sem_post, (sem_t *semaphore))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_post);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_post, semaphore);
     if (scope.self)
         posted(scope.self, (uintptr_t)semaphore);
     int result = RF_REAL(sem_post)(semaphore);
@@ -152,7 +152,7 @@ RF_INTERCEPT(int, sem_post, (sem_t *semaphore))
 /* To read the value is to see the posts that made it. */
 RF_INTERCEPT(int, sem_getvalue, (sem_t *semaphore, int *value))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_getvalue);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_getvalue, semaphore, value);
     int result = RF_REAL(sem_getvalue)(semaphore, value);
     if (scope.self && !result && !rf_options.strict_semaphores)
         rf_acquire((uintptr_t)semaphore, RF_O_SEMAPHORE);
@@ -162,7 +162,7 @@ RF_INTERCEPT(int, sem_getvalue, (sem_t *semaphore, int *value))
 
 RF_INTERCEPT(int, sem_init, (sem_t *semaphore, int shared, unsigned value))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_init);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_init, semaphore);
     int result = RF_REAL(sem_init)(semaphore, shared, value);
     if (scope.self && !result) {
         rf_objects_forget((uintptr_t)semaphore, 1);
@@ -178,7 +178,7 @@ RF_INTERCEPT(int, sem_init, (sem_t *semaphore, int shared, unsigned value))
 
 RF_INTERCEPT(int, sem_destroy, (sem_t *semaphore))
 {
-    struct rf_scope scope = RF_ENTER_SYNC(sem_destroy);
+    struct rf_scope scope = RF_ENTER_SYNC(sem_destroy, semaphore);
     int result = RF_REAL(sem_destroy)(semaphore);
     if (scope.self && !result)
         rf_objects_forget((uintptr_t)semaphore, 1);

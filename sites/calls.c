@@ -13,6 +13,7 @@ struct looking {
     const struct rf_site_module *module;
     const struct rf_image *image;
     struct rf_scan *scan;
+    struct rf_scan_walk walk; /* over the segment */
     rf_call_found *found;
     void *context;
 };
@@ -76,10 +77,10 @@ static void consider_direct(const struct looking *looking, const uint8_t *at)
         tell(looking, at + 4, RF_CALLEE_ANY);
 }
 
-static void consider_indirect(const struct looking *looking, const uint8_t *at)
+static void consider_indirect(struct looking *looking, const uint8_t *at)
 {
     unsigned what = at[1] >> 3 & 7, mode = at[1] >> 6, base = at[1] & 7;
-    if (what != 2 && what != 4)
+    if ((what != 2 && what != 4) || !rf_scan_walk_to(&looking->walk, at))
         return;
     if (mode == 0 && base == 5) { /* through a slot, or a variable */
         const struct rf_scan_entry *slot =
@@ -89,8 +90,7 @@ static void consider_indirect(const struct looking *looking, const uint8_t *at)
         tell(looking, at + 5, slot && slot->hook == HEARD ? RF_CALLEE_HEARD : RF_CALLEE_ANY);
         return;
     }
-    unsigned length = 2 + (mode != 3 && base == 4) + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
-    tell(looking, at + length - 1, RF_CALLEE_ANY);
+    tell(looking, rf_instruction_at(at).next - 1, RF_CALLEE_ANY);
 }
 
 bool rf_site_calls(const struct rf_site_module *module, rf_call_found *found, void *context)
@@ -100,7 +100,7 @@ bool rf_site_calls(const struct rf_site_module *module, rf_call_found *found, vo
     if (!rf_image_read(&file, module->path, error))
         return false;
     struct rf_scan *scan = calloc(1, sizeof *scan);
-    struct looking looking = { module, &file.image, scan, found, context };
+    struct looking looking = { .module = module, .image = &file.image, .scan = scan, .found = found, .context = context };
     bool good = scan && file.image.base;
     if (good) {
         *scan = (struct rf_scan){ .image = file.image, .hook = kind_of, .any = true };
@@ -110,6 +110,7 @@ bool rf_site_calls(const struct rf_site_module *module, rf_call_found *found, vo
     for (unsigned i = 0; i < file.image.header_count && good; i++) {
         const ElfW(Phdr) *header = &file.image.headers[i];
         const uint8_t *at = (const uint8_t *)(file.image.base + header->p_vaddr), *end = at + header->p_filesz;
+        looking.walk = (struct rf_scan_walk){ scan, at, end, at, rf_scan_functions(&file.image), NULL };
         for (; rf_scan_is_code(header) && end - at >= 8; at++) {
             if (*at == 0xe8 || *at == 0xe9)
                 consider_direct(&looking, at);

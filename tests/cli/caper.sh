@@ -197,6 +197,105 @@ for format in text groups; do # both forms of the list say the same
 done
 cmp form.text form.groups || fail "groups of sites give other pairs"
 
+# -- functions that synchronise are heard: at a private object they make no pair, at a shared one they do ----------------------------------
+cat >sync.c <<'C'
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <threads.h>
+#include <time.h>
+struct box {
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    pthread_rwlock_t rw;
+    pthread_spinlock_t spin;
+    sem_t semaphore;
+    mtx_t mtx;
+    cnd_t cnd;
+    struct timespec until;
+};
+struct box *shared;
+static pthread_barrier_t met;
+#define USES(name, call) static void name(struct box *b) { call; }
+USES(mutex_private, pthread_mutex_lock(&b->mutex); pthread_mutex_unlock(&b->mutex)) /* private */
+USES(mutex_shared, pthread_mutex_lock(&b->mutex); pthread_mutex_unlock(&b->mutex)) /* shared */
+USES(timed_private, pthread_mutex_timedlock(&b->mutex, &b->until); pthread_mutex_unlock(&b->mutex)) /* private */
+USES(condition_private, pthread_cond_signal(&b->condition); pthread_cond_broadcast(&b->condition)) /* private */
+USES(condition_shared, pthread_cond_signal(&b->condition)) /* shared */
+USES(rw_private, pthread_rwlock_rdlock(&b->rw); pthread_rwlock_unlock(&b->rw)) /* private */
+USES(rw_shared, pthread_rwlock_rdlock(&b->rw); pthread_rwlock_unlock(&b->rw)) /* shared */
+USES(spin_private, pthread_spin_lock(&b->spin); pthread_spin_unlock(&b->spin)) /* private */
+USES(spin_shared, pthread_spin_lock(&b->spin); pthread_spin_unlock(&b->spin)) /* shared */
+USES(semaphore_private, sem_post(&b->semaphore); sem_wait(&b->semaphore)) /* private */
+USES(semaphore_shared, sem_post(&b->semaphore)) /* shared */
+USES(mtx_private, mtx_lock(&b->mtx); mtx_unlock(&b->mtx)) /* private */
+USES(mtx_shared, mtx_lock(&b->mtx); mtx_unlock(&b->mtx)) /* shared */
+USES(cnd_private, cnd_signal(&b->cnd)) /* private */
+USES(cnd_shared, cnd_broadcast(&b->cnd)) /* shared */
+USES(destroy_private, pthread_mutex_destroy(&b->mutex); pthread_cond_destroy(&b->condition)) /* private */
+static void init(struct box *b)
+{
+    pthread_mutex_init(&b->mutex, NULL);
+    pthread_cond_init(&b->condition, NULL);
+    pthread_rwlock_init(&b->rw, NULL);
+    pthread_spin_init(&b->spin, 0);
+    sem_init(&b->semaphore, 0, 0);
+    mtx_init(&b->mtx, mtx_plain);
+    cnd_init(&b->cnd);
+}
+static void *work(void *publishes)
+{
+    struct box *mine = calloc(1, sizeof *mine);
+    init(mine);
+    mutex_private(mine);
+    timed_private(mine);
+    condition_private(mine);
+    rw_private(mine);
+    spin_private(mine);
+    semaphore_private(mine);
+    mtx_private(mine);
+    cnd_private(mine);
+    pthread_barrier_wait(&met);
+    mutex_shared(shared);
+    condition_shared(shared);
+    rw_shared(shared);
+    spin_shared(shared);
+    semaphore_shared(shared);
+    mtx_shared(shared);
+    cnd_shared(shared);
+    pthread_barrier_wait(&met);
+    destroy_private(mine);
+    if (publishes)
+        shared = mine; /* so that it might be, for all that the text says */
+    return NULL;
+}
+int main(void)
+{
+    pthread_t t[2];
+    pthread_barrier_init(&met, NULL, 2);
+    shared = calloc(1, sizeof *shared);
+    init(shared);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, work, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+C
+"$redflag" cc --bitcode -g -O1 -fno-inline -pthread sync.c -o sync
+"$redflag" static --facts sync.pairs.facts sync.bc >sync.pairs
+for mode in facts alone; do # without facts as well
+    [ $mode = facts ] || mv sync.pairs.facts other.facts
+    "$redflag" caper -q --pairs sync.pairs --state sync.$mode -- ./sync
+    "$redflag" caper --pairs sync.pairs --state sync.$mode --show >sync.shown
+    for number in $(grep -n '^USES' sync.c | cut -d: -f1); do
+        kind=$(sed -n "${number}s|.*/\\* \\(.*\\) \\*/|\\1|p" sync.c)
+        grep -q "sync.c:$number\b" sync.pairs || fail "line $number is in no static pair"
+        if grep -q "sync.c:$number\b" sync.shown; then shown=shared; else shown=private; fi
+        [ $shown = "$kind" ] || fail "$mode: $(sed -n ${number}p sync.c) is taken for $shown"
+    done
+done
+
 # -- with facts: what cannot be publishes nothing, and what no escaped memory is accessed at is asleep; should it escape then, it counts -----------
 cat >sleep.c <<'C'
 #include <pthread.h>
