@@ -29,13 +29,15 @@
 #define TOUCHED_SIZE ((UINT64_C(1) << 43) >> PATCH_BITS)
 
 #define LOCKED (UINT64_C(1) << 63)
-#define OBJECT (UINT64_C(1) << 62) /* there is an extra, with objects */
-#define SPLIT (UINT64_C(1) << 61)  /* there is an extra, with the history of the seven bytes */
+#define OBJECT (UINT64_C(1) << 62)          /* there is an extra, with objects */
+#define SPLIT (UINT64_C(1) << GO_SPLIT_BIT) /* there is an extra, with the history of the seven bytes */
 #define EXTRA (OBJECT | SPLIT)
-#define OTHERS (UINT64_C(1) << 60)
+#define OTHERS (UINT64_C(1) << GO_OTHERS_BIT)
 #define MASK_SHIFT GO_MASK_SHIFT
 #define MASK (UINT64_C(0xff) << MASK_SHIFT)
 #define FLAGS (LOCKED | EXTRA | OTHERS | MASK)
+
+_Static_assert(SPLIT >> MASK_SHIFT == GO_FLAG_SPLIT && OTHERS >> MASK_SHIFT == GO_FLAG_OTHERS, "go/layout.h");
 
 struct cell {
     uint64_t w; /* an epoch, and FLAGS */
@@ -495,7 +497,8 @@ INLINE uint64_t flags_for_short(uint64_t w, uint64_t r, unsigned byte, bool writ
 
 /* The step of most accesses: R is one epoch, and it happens before now. false, and nothing has changed, if it is not as simple. The cell
  * is not locked; w and r were just read from it. */
-INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uint64_t r, unsigned byte, go_place note, bool write)
+INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uint64_t r, unsigned byte, go_place note,
+                         bool write)
 {
     struct step step = { .now = g->now };
     uint64_t flags = flags_for_short(w, r, byte, write);

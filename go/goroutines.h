@@ -28,7 +28,7 @@ struct frame {
     uint32_t pad;
 };
 
-#define ASKED 64u /* a power of two */
+#define ASKED GO_ASKED_COUNT
 
 /* Down to `code`: go/layout.h. */
 struct goroutine {
@@ -38,14 +38,14 @@ struct goroutine {
     struct view view;
     bool used; /* a history may name the present epoch */
     uint32_t number;
-    uintptr_t code; /* code_base; out of reach if another detector is at work, which is to be told all accesses */
-    uint32_t ignore;        /* of synchronisation: how often it was begun and not ended */
-    rf_epoch changed;       /* the epoch in which it last learned something, or its first one */
-    struct goroutine *next; /* of those that are not in use */
-    uint32_t learned;       /* all_learned, when it last began an epoch for it */
-    uint32_t mutex_kind;    /* go/detectors.h: in which function of package sync its last atomic operation was, */
-    uintptr_t mutex_addr;   /* and on what; */
-    uint32_t passed;        /* accesses that were not looked at */
+    uintptr_t code;           /* code_base; out of reach if another detector is at work, which is to be told all accesses */
+    uint32_t ignore;          /* of synchronisation: how often it was begun and not ended */
+    rf_epoch changed;         /* the epoch in which it last learned something, or its first one */
+    struct goroutine *next;   /* of those that are not in use */
+    uint32_t learned;         /* all_learned, when it last began an epoch for it */
+    uint32_t mutex_kind;      /* go/detectors.h: in which function of package sync its last atomic operation was, */
+    uintptr_t mutex_addr;     /* and on what; */
+    uint32_t passed;          /* accesses that were not looked at */
     struct note asked[ASKED]; /* the last answers about stacks: all zero, or as they are in the index */
 };
 
@@ -53,8 +53,9 @@ _Static_assert(offsetof(struct goroutine, now) == GO_NOW && offsetof(struct goro
                    offsetof(struct goroutine, end) == GO_END && offsetof(struct goroutine, frames) == GO_FRAMES &&
                    offsetof(struct goroutine, view.known) == GO_KNOWN &&
                    offsetof(struct goroutine, view.extra) == GO_EXTRA && offsetof(struct goroutine, used) == GO_USED &&
-                   offsetof(struct goroutine, code) == GO_CODE && sizeof(struct frame) == GO_FRAME_SIZE &&
-                   offsetof(struct frame, note) == GO_FRAME_NOTE,
+                   offsetof(struct goroutine, code) == GO_CODE && offsetof(struct goroutine, asked) == GO_ASKED &&
+                   sizeof(struct note) == 16 && offsetof(struct note, below) == 8 && offsetof(struct note, note) == 12 &&
+                   sizeof(struct frame) == GO_FRAME_SIZE && offsetof(struct frame, note) == GO_FRAME_NOTE,
                "go/layout.h");
 
 struct owner {
@@ -211,7 +212,8 @@ static inline void epoch_room(struct goroutine *g)
 static inline void epoch_next(struct goroutine *g)
 {
     g->view.own++;
-    __atomic_store_n(&g->used, false, __ATOMIC_RELEASE); /* after it: goroutine_learn_all() reads the two the other way round */
+    __atomic_store_n(&g->used, false,
+                     __ATOMIC_RELEASE); /* after it: goroutine_learn_all() reads the two the other way round */
     __atomic_store_n(&g->now, g->view.own, __ATOMIC_RELAXED);
 }
 
@@ -401,7 +403,8 @@ static void goroutine_learn_all(struct goroutine *g)
     for (uint32_t i = 0; i < slot_count; i++) {
         const struct goroutine *owner = slots[i].goroutine;
         uint32_t time = slots[i].last;
-        if (slots[i].state == SLOT_OWNED && owner) { /* first whether it is used: if not, the epoch before that of then is known */
+        if (slots[i].state == SLOT_OWNED &&
+            owner) { /* first whether it is used: if not, the epoch before that of then is known */
             bool used = __atomic_load_n(&owner->used, __ATOMIC_ACQUIRE);
             time = epoch_time(__atomic_load_n(&owner->view.own, __ATOMIC_RELAXED)) - !used;
         }

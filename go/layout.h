@@ -7,7 +7,7 @@
  * bytes of the program that says whether one of their cells was changed.
  * R with its top bit set is the number of a set of readers, GO_READER_SIZE bytes at GO_READERS_AT each. A goroutine begins with its
  * epoch, then the place of the next frame, the end of the room for frames, and its beginning; then the array of times that it knows by
- * slot, its own epoch again, and one more that it knows.
+ * slot, its own epoch again, and one more that it knows. GO_ASKED: notes of calls and stacks that were asked for last.
  */
 #ifndef RF_GO_LAYOUT_H
 #define RF_GO_LAYOUT_H
@@ -19,6 +19,10 @@
 #define GO_TOUCHED_SHIFT 8
 #define GO_MASK_SHIFT 52
 #define GO_FLAG_BITS 12
+#define GO_SPLIT_BIT 61
+#define GO_OTHERS_BIT 60
+#define GO_FLAG_SPLIT 0x200 /* from GO_MASK_SHIFT on */
+#define GO_FLAG_OTHERS 0x100
 #define GO_TIME_BITS 28
 #define GO_READERS_AT 0x300000000000
 #define GO_READER_SIZE 64
@@ -33,6 +37,8 @@
 #define GO_EXTRA 48
 #define GO_USED 56
 #define GO_CODE 64
+#define GO_ASKED 120
+#define GO_ASKED_COUNT 64 /* a power of two */
 #define GO_TIMES_LEN 4
 #define GO_TIMES 16
 #define GO_FRAME_SIZE 16
