@@ -15,6 +15,8 @@ RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argume
     struct rf_scope scope = RF_ENTER(thrd_create);
     if (!scope.self)
         return RF_REAL(thrd_create)(thread, start, argument);
+    if (__builtin_expect(rf_caper_on, 0))
+        rf_caper_given((uintptr_t)__builtin_return_address(0), thread);
     if (__builtin_expect(rf_escape_leaves != NULL, 0))
         rf_escape_value(scope.self, (uintptr_t)argument);
     struct rf_self *child = rf_thread_prepare(&scope);
@@ -35,6 +37,8 @@ RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argume
 RF_INTERCEPT(int, thrd_join, (thrd_t thread, int *value))
 {
     struct rf_scope scope = RF_ENTER(thrd_join);
+    if (__builtin_expect(rf_caper_on, 0))
+        rf_caper_given((uintptr_t)__builtin_return_address(0), value);
     struct rf_self *child = scope.self ? rf_thread_by_handle(thread) : NULL;
     rf_park_here(scope.self);
     int result = RF_REAL(thrd_join)(thread, value);

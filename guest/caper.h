@@ -24,7 +24,8 @@ extern bool rf_caper_on RF_OURS; /* set before there are threads */
 void rf_caper_begin(char **environment);
 void rf_caper_finish(void);
 void rf_caper_freed(struct rf_self *self, uintptr_t block, size_t size); /* is about to be: a write to all of it, by who calls */
-void rf_caper_given(uintptr_t caller, const volatile void *object); /* a function that synchronises is, by who calls */
+void rf_caper_given(uintptr_t caller, const volatile void *object); /* a function that synchronises, or makes or joins a
+                                                                       * thread, is, by who calls */
 /* Under the lock of guest/modules.c: the module's sites become known; then, of each of its calls, is it needed? */
 void rf_caper_module(const struct rf_image *image, const char *name);
 bool rf_caper_needs(const struct rf_hook_call *call, const char *hook_name);

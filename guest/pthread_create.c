@@ -81,6 +81,10 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
     struct rf_scope scope = RF_ENTER(pthread_create);
     if (!scope.self)
         return RF_REAL(pthread_create)(thread, attributes, start, argument);
+    if (__builtin_expect(rf_caper_on, 0)) {
+        rf_caper_given((uintptr_t)__builtin_return_address(0), thread);
+        rf_caper_given((uintptr_t)__builtin_return_address(0), attributes);
+    }
     if (__builtin_expect(rf_escape_leaves != NULL, 0))
         rf_escape_value(scope.self, (uintptr_t)argument);
     struct rf_self *child = rf_thread_prepare(&scope);
@@ -111,6 +115,8 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
 /* The record is looked up before the real function, after which the handle may be another thread's. */
 #define JOIN(call)                                                       \
     struct rf_self *child = scope.self ? rf_thread_by_handle(thread) : NULL; \
+    if (__builtin_expect(rf_caper_on, 0))                                \
+        rf_caper_given((uintptr_t)__builtin_return_address(0), value);   \
     rf_park_here(scope.self);                                            \
     int result = (call);                                                 \
     if (!result && child)                                                \

@@ -286,7 +286,10 @@ static void call_known(struct rf_program_ir *program, uint32_t caller, LLVMValue
             call_by_pointer(program, add_call(program, caller, instruction, false), rf_ir_node_of(program, argument), false,
                             true, any);
         } else if (what != '.' && LLVMGetTypeKind(LLVMTypeOf(argument)) == LLVMPointerTypeKind) {
-            rf_ir_add_access(program, caller, instruction, argument, NULL, what != 'w', what != 'r', false);
+            struct rf_access *access =
+                rf_ir_add_access(program, caller, instruction, argument, NULL, what != 'w', what != 'r', false);
+            if (access)
+                access->silent = what == 's';
         }
     }
     if (strcmp(known->name, "mmap") == 0) /* it changes all of the memory, which others may know the address of */

@@ -122,7 +122,7 @@ bool rf_static_facts_write(const struct rf_program_ir *program, const char *path
             add_kinds(program, &origins, access->pointer, &at->reads);
         if (access->writes)
             add_kinds(program, &origins, access->pointer, &at->writes);
-        at->calls |= LLVMIsACallInst(access->instruction) || LLVMIsAInvokeInst(access->instruction);
+        at->calls |= !access->silent && (LLVMIsACallInst(access->instruction) || LLVMIsAInvokeInst(access->instruction));
         at->publishes |= access->writes && may_publish(program, &shared, access);
     }
     for (size_t i = 0; i < program->origin_count; i++) {

@@ -5,7 +5,8 @@
  *     read FILE:LINE KINDS         the memory that a read there may access: numbers, and letters, with commas between them
  *     write FILE:LINE KINDS        the same for a write
  *     publish FILE:LINE KINDS      a write that may make a block or a stack known to another thread
- *     call FILE:LINE               a function that is called there accesses memory, which a compiler may do without a call
+ *     call FILE:LINE               a function that is called there accesses memory other than a stream, which a compiler may do without a
+ *                                  call
  *
  * Letters: g memory that several threads can reach from the start, or that nothing is known of; s a stack. A line may be there several
  * times: all of it holds. What can only be read has no kind. A line whose path has a blank in it is left out, so nothing is known of it.

@@ -41,6 +41,7 @@ struct rf_access {
     uint32_t function, site;
     rf_node pointer;
     bool reads, writes, atomic;
+    bool silent; /* of a stream, by a function that accesses nothing else (static/libc.def) */
     rf_node stored;      /* the value that a store writes; 0: it is no pointer, or a call writes what it likes */
     uint64_t begin, end; /* the bytes behind the pointer; of an object to whose inside it points, any */
 };
