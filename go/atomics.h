@@ -16,42 +16,81 @@ struct atomic {
     struct object *object;
     uint32_t *lock;
     uintptr_t addr, call;
-    bool done; /* nothing is to be looked at: only the operation is done */
+    bool locks; /* it takes a mutex */
+    bool done;  /* nothing is to be looked at: only the operation is done */
 };
 
 /* Go code calls sync/atomic through wrappers, which pass arguments on the stack: `call` is in one, and where its own caller goes on lies
- * behind the arguments and a saved register. Other callers are their own. */
-static inline uintptr_t atomic_caller(uintptr_t call, const void *arguments, size_t size)
+ * behind the arguments and a saved register. Other callers are their own; what lies there means nothing then, but is there. */
+static inline uintptr_t behind_arguments(const void *arguments, size_t size)
 {
-    uintptr_t caller = call;
-    if (__builtin_expect(caller_at(call) == CALLER_WRAPPER, 1))
-        memcpy(&caller, (const char *)arguments + size + sizeof caller, sizeof caller);
+    uintptr_t caller;
+    memcpy(&caller, (const char *)arguments + size + sizeof caller, sizeof caller);
     return caller;
 }
 
-INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, uintptr_t pc, uintptr_t addr, unsigned size,
-                         bool writes)
+static inline uintptr_t atomic_caller(uintptr_t call, uintptr_t caller)
+{
+    return caller_at(call) == CALLER_WRAPPER ? caller : call;
+}
+
+static __attribute__((noinline)) const struct site *site_asked(struct goroutine *g, struct site *site, struct site is,
+                                                               uintptr_t pc)
+{
+    uintptr_t caller = atomic_caller(is.call, is.caller);
+    is.note = note_again(g, pc, note_of_call(g, caller));
+    is.locks = caller_at(caller) == CALLER_LOCKS;
+    *site = is;
+    return site;
+}
+
+/* cli/go_fast.c does the same. */
+INLINE const struct site *site_here(struct goroutine *g, uintptr_t call, uintptr_t caller, uintptr_t pc)
+{
+    const struct frame *top = g->top;
+    struct site is = { .caller = caller, .call = call };
+    if (top > g->frames)
+        is.below = top[-1].note;
+    if (!is.below && top - 1 > g->frames) {
+        is.frame = top[-1].pc;
+        is.below = top[-2].note;
+    }
+    uintptr_t hash = caller ^ is.frame;
+    struct site *site = &g->sites[(hash ^ hash >> 4) % SITES];
+    bool again =
+        site->caller == caller && site->call == call && site->frame == is.frame && site->below == is.below && is.below;
+    return __builtin_expect(again, 1) ? site : site_asked(g, site, is, pc);
+}
+
+INLINE void atomic_begin(struct atomic *a, struct goroutine *g, uintptr_t call, uintptr_t caller, uintptr_t pc,
+                         uintptr_t addr, unsigned size, bool writes)
 {
     a->done = !g || g->ignore;
+    a->locks = false;
     if (others_listen()) {
-        a->done = !g || others_lock_function(g, call, addr) || g->ignore;
-        a->call = call;
+        a->call = atomic_caller(call, caller);
+        a->locks = caller_at(a->call) == CALLER_LOCKS;
+        a->done = !g || others_lock_function(g, a->call, addr) || g->ignore;
     }
     if (a->done)
         return;
     epoch_room(g);
-    a->step.g = g;
-    a->step.now = g->now;
-    a->step.race = 0;
-    a->step.note = place_make(pc, note_of_call(g, call));
-    g->used = true;
     a->addr = addr;
     a->cell = cell_of(addr);
     __builtin_prefetch(a->cell); /* on their way while the object is locked */
     if (writes)
         prefetch_to_write((const void *)addr);
+    a->step.g = g;
+    a->step.now = g->now;
+    a->step.race = 0;
+    if (!others_listen()) {
+        const struct site *site = site_here(g, call, caller, pc);
+        a->step.note = site->note;
+        a->locks = site->locks;
+    }
+    g->used = true;
     a->object = object_lock(a->cell, addr, &a->lock);
-    a->object->size = (uint16_t)size;
+    a->object->size = (uint8_t)size;
 }
 
 INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
@@ -98,7 +137,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     void __tsan_go_atomic##bits##_load(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)      \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, false);                    \
+        atomic_begin(&a, g, call, behind_arguments(x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, false);                 \
         x->result = __atomic_load_n(x->addr, __ATOMIC_SEQ_CST);                                                             \
         atomic_end(&a, false, true, false);                                                                                 \
     }                                                                                                                       \
@@ -106,7 +145,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
     void __tsan_go_atomic##bits##_store(struct goroutine *g, uintptr_t call, uintptr_t pc, struct atomic_load##bits *x)     \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                     \
+        atomic_begin(&a, g, call, behind_arguments(x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                  \
         __atomic_store_n(x->addr, x->result, __ATOMIC_SEQ_CST);                                                             \
         atomic_end(&a, true, false, true);                                                                                  \
     }                                                                                                                       \
@@ -115,7 +154,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
                                            struct atomic_change##bits *x)                                                   \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                     \
+        atomic_begin(&a, g, call, behind_arguments(x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                  \
         x->result = __atomic_exchange_n(x->addr, x->value, __ATOMIC_SEQ_CST);                                               \
         atomic_end(&a, true, true, true);                                                                                   \
     }                                                                                                                       \
@@ -124,7 +163,7 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
                                             struct atomic_change##bits *x)                                                  \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        atomic_begin(&a, g, atomic_caller(call, x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                     \
+        atomic_begin(&a, g, call, behind_arguments(x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                  \
         x->result = __atomic_fetch_add(x->addr, x->value, __ATOMIC_SEQ_CST);                                                \
         atomic_end(&a, true, true, true);                                                                                   \
     }                                                                                                                       \
@@ -133,15 +172,13 @@ INLINE void atomic_end(struct atomic *a, bool write, bool acquire, bool release)
                                                    struct atomic_swap##bits *x)                                             \
     {                                                                                                                       \
         struct atomic a;                                                                                                    \
-        uintptr_t caller = atomic_caller(call, x, sizeof *x);                                                               \
-        bool locks = bits == 32 && caller_at(caller) == CALLER_LOCKS;                                                       \
         uint##bits##_t old = x->old;                                                                                        \
-        if (locks) /* what it protects is likely to lie behind it */                                                        \
+        atomic_begin(&a, g, call, behind_arguments(x, sizeof *x), pc, (uintptr_t)x->addr, bits / 8, true);                  \
+        if (a.locks) /* what it protects is likely to lie behind it */                                                      \
             prefetch_to_write(cell_of((uintptr_t)x->addr + RF_GRANULE));                                                    \
-        atomic_begin(&a, g, caller, pc, (uintptr_t)x->addr, bits / 8, true);                                                \
         bool done = __atomic_compare_exchange_n(x->addr, &old, x->new, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);          \
         x->result = done;                                                                                                   \
-        atomic_end(&a, done, true, done && !locks);                                                                         \
+        atomic_end(&a, done, true, done && !a.locks);                                                                       \
     }
 
 ATOMICS(32)

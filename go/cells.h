@@ -22,7 +22,6 @@
 #include "core/event.h"
 #include "go/readers.h"
 
-#define EXTRAS_AT 0x280000000000 /* 8 bytes for each granule */
 /* Cells are in patches. GO_TOUCHED_AT: was any of a patch locked since they were last cleared together? */
 #define PATCH_BITS (GO_TOUCHED_SHIFT + 1)
 #define PATCH ((uintptr_t)1 << (PATCH_BITS - 1)) /* bytes of the program that a patch is for */
@@ -59,22 +58,37 @@ enum { REST_IN_CELL, REST_IS_ONE, REST_IS_BYTES }; /* the seven bytes: see MASK;
 
 struct stamp {
     rf_epoch epoch;
-    go_place note; /* and STAMP_WRITES */
+    uint32_t note;
+    bool writes;
 };
 
-#define STAMP_WRITES (UINT64_C(1) << 63) /* no distance is as long */
+struct stamps {
+    uint32_t count, cap;
+    struct stamp at[];
+};
 
 /* See objects.h. Most operations need the first 64 bytes only. */
 struct object {
-    uint32_t lock;       /* of the first one: for all objects of the granule */
-    uint16_t size, kind; /* of atomic operations on it; go/detectors.h */
-    uintptr_t addr;      /* 0: there is none */
-    struct view view;    /* what an acquire learns */
-    struct stamp first;  /* of atomic operations on it: how many, and where the others are */
-    uint32_t count, cap;
-    struct stamp *others;
+    uint32_t lock;        /* of the first one: for all objects of the granule */
+    uint8_t size, kind;   /* of atomic operations on it; go/detectors.h */
+    uint16_t many;        /* are there stamps besides the next two? */
+    uintptr_t addr;       /* 0: there is none */
+    struct view view;     /* what an acquire learns */
+    rf_epoch wrote, read; /* the last stamp of each kind; 0: none */
+    uint32_t wrote_note, read_note;
+    struct stamps *others;
     struct object *next; /* of those in this granule */
 };
+
+_Static_assert(offsetof(struct object, lock) == 0 && offsetof(struct object, size) == GO_OBJECT_SIZE &&
+                   offsetof(struct object, many) == GO_OBJECT_SIZE + 2 && offsetof(struct object, addr) == GO_OBJECT_ADDR &&
+                   offsetof(struct object, view.known) == GO_OBJECT_KNOWN &&
+                   offsetof(struct object, view.own) == GO_OBJECT_OWN &&
+                   offsetof(struct object, view.extra) == GO_OBJECT_EXTRA &&
+                   offsetof(struct object, wrote) == GO_OBJECT_WROTE && offsetof(struct object, read) == GO_OBJECT_READ &&
+                   offsetof(struct object, wrote_note) == GO_OBJECT_WROTE_NOTE &&
+                   offsetof(struct object, read_note) == GO_OBJECT_READ_NOTE && sizeof(struct object) == 80,
+               "go/layout.h");
 
 struct extra {
     struct object object; /* the first; most often the only one. Its lock stays a lock when the extra is not in use */
@@ -101,7 +115,7 @@ static inline struct cell_notes *notes_of(const struct cell *cell)
 /* It is the granule's if EXTRA; else it may be anybody's, or NULL. */
 static inline struct extra **extra_of(const struct cell *cell)
 {
-    return (struct extra **)(((uintptr_t)cell - GO_CELLS_AT) / 2 + EXTRAS_AT);
+    return (struct extra **)(((uintptr_t)cell - GO_CELLS_AT) / 2 + GO_EXTRAS_AT);
 }
 
 static inline unsigned mask_of(uint64_t w)

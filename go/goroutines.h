@@ -30,7 +30,19 @@ struct frame {
 
 #define ASKED GO_ASKED_COUNT
 
-/* Down to `code`: go/layout.h. */
+/* Where an atomic operation was: the note of that, and by what it is known again. The innermost frame most often has no note yet, as
+ * its function was just entered: then it is known by its return address and the note of the frame below. */
+struct site {
+    uintptr_t caller, call; /* see atomics.h */
+    uintptr_t frame;        /* 0: it had a note, which is `below` */
+    uint32_t below, note;   /* below: never 0, or it is not known again */
+    uint32_t locks;         /* does it take a mutex? */
+    uint32_t pad[7];
+};
+
+#define SITES GO_SITES_COUNT
+
+/* But for what stands after `code` without being named there: go/layout.h. */
 struct goroutine {
     rf_epoch now; /* the same as view.own */
     struct frame *top, *end;
@@ -41,20 +53,25 @@ struct goroutine {
     uintptr_t code;           /* code_base; out of reach if another detector is at work, which is to be told all accesses */
     uint32_t ignore;          /* of synchronisation: how often it was begun and not ended */
     rf_epoch changed;         /* the epoch in which it last learned something, or its first one */
+    rf_epoch limit;           /* the epoch that it goes on in another slot at */
     struct goroutine *next;   /* of those that are not in use */
     uint32_t learned;         /* all_learned, when it last began an epoch for it */
     uint32_t mutex_kind;      /* go/detectors.h: in which function of package sync its last atomic operation was, */
     uintptr_t mutex_addr;     /* and on what; */
     uint32_t passed;          /* accesses that were not looked at */
     struct note asked[ASKED]; /* the last answers about stacks: all zero, or as they are in the index */
+    struct site sites[SITES]; /* of its last atomic operations */
 };
 
 _Static_assert(offsetof(struct goroutine, now) == GO_NOW && offsetof(struct goroutine, top) == GO_TOP &&
                    offsetof(struct goroutine, end) == GO_END && offsetof(struct goroutine, frames) == GO_FRAMES &&
                    offsetof(struct goroutine, view.known) == GO_KNOWN &&
                    offsetof(struct goroutine, view.extra) == GO_EXTRA && offsetof(struct goroutine, used) == GO_USED &&
-                   offsetof(struct goroutine, code) == GO_CODE && offsetof(struct goroutine, asked) == GO_ASKED &&
-                   sizeof(struct note) == 16 && offsetof(struct note, below) == 8 && offsetof(struct note, note) == 12 &&
+                   offsetof(struct goroutine, code) == GO_CODE && offsetof(struct goroutine, view.own) == GO_OWN &&
+                   offsetof(struct goroutine, ignore) == GO_IGNORE && offsetof(struct goroutine, changed) == GO_CHANGED &&
+                   offsetof(struct goroutine, limit) == GO_LIMIT && offsetof(struct goroutine, sites) == GO_SITES &&
+                   offsetof(struct goroutine, asked) == GO_ASKED && sizeof(struct note) == 16 &&
+                   offsetof(struct note, below) == 8 && offsetof(struct note, note) == 12 &&
                    sizeof(struct frame) == GO_FRAME_SIZE && offsetof(struct frame, note) == GO_FRAME_NOTE,
                "go/layout.h");
 
@@ -73,6 +90,12 @@ struct slot {
     uint32_t state;
     struct goroutine *goroutine; /* OWNED: whose it is */
 };
+
+_Static_assert(sizeof(struct site) == 1 << GO_SITE_SHIFT && offsetof(struct site, caller) == GO_SITE_CALLER &&
+                   offsetof(struct site, call) == GO_SITE_CALL && offsetof(struct site, frame) == GO_SITE_FRAME &&
+                   offsetof(struct site, below) == GO_SITE_BELOW && offsetof(struct site, note) == GO_SITE_NOTE &&
+                   offsetof(struct site, locks) == GO_SITE_LOCKS,
+               "go/layout.h");
 
 static uint32_t slots_lock;
 static struct slot *slots;
@@ -101,6 +124,7 @@ static void slot_own(uint32_t slot, struct goroutine *g, uint32_t created)
     s->owners[s->count++] = (struct owner){ s->last + 1, g->number, created, false };
     owner_count++;
     g->view.own = epoch_make(slot, s->last + 1);
+    g->limit = epoch_make(slot, RF_TIME_LIMIT);
 }
 
 static void slot_take_fresh(struct goroutine *g, uint32_t created)
@@ -204,7 +228,7 @@ static __attribute__((noinline)) void epoch_in_fresh_slot(struct goroutine *g)
 /* Before anything is locked: slots_lock comes first, as sweeps take cells' locks under it. */
 static inline void epoch_room(struct goroutine *g)
 {
-    if (__builtin_expect(epoch_time(g->view.own) >= RF_TIME_LIMIT, 0))
+    if (__builtin_expect(g->view.own >= g->limit, 0))
         epoch_in_fresh_slot(g);
 }
 

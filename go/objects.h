@@ -69,6 +69,11 @@ INLINE struct object *object_lock(struct cell *cell, uintptr_t addr, uint32_t **
     return __builtin_expect(object != NULL, 1) ? object : object_made(cell, addr, lock);
 }
 
+static inline size_t stamps_size(uint32_t cap)
+{
+    return sizeof(struct stamps) + cap * sizeof(struct stamp);
+}
+
 static void others_forget(uintptr_t addr);
 
 /* The lock keeps its place, and is held all the time: others wait for it. */
@@ -79,7 +84,8 @@ static void object_end(struct object *object)
     if (others_listen())
         others_forget(object->addr);
     view_end(&object->view);
-    give(object->others, object->cap * sizeof *object->others);
+    if (object->others)
+        give(object->others, stamps_size(object->others->cap));
     if (next) {
         memcpy((char *)object + behind, (const char *)next + behind, sizeof *object - behind);
         give(next, sizeof *next);
@@ -105,9 +111,18 @@ static void objects_end(struct extra *extra, uintptr_t from, uintptr_t to)
     }
 }
 
-static inline struct stamp *stamp_at(const struct object *object, uint32_t i)
+static inline uint32_t stamp_count(const struct object *object)
 {
-    return i ? &object->others[i - 1] : (struct stamp *)&object->first;
+    return 2 + (object->many ? object->others->count : 0);
+}
+
+/* Its epoch is 0 if there is none. */
+static inline struct stamp stamp_at(const struct object *object, uint32_t i)
+{
+    if (i > 1)
+        return object->others->at[i - 2];
+    return i ? (struct stamp){ object->read, object->read_note, false }
+             : (struct stamp){ object->wrote, object->wrote_note, true };
 }
 
 /* ---- the rules of order, on a locked object ---- */
@@ -154,11 +169,11 @@ static void step_against_stamps(struct step *step, const struct object *object, 
 {
     for (; object && !step->race; object = object->next) {
         unsigned at = object->addr % RF_GRANULE, bytes = ((1u << object->size) - 1) << at & 0xff;
-        for (uint32_t i = 0; (bytes & mask) && i < object->count && !step->race; i++) {
-            const struct stamp *stamp = stamp_at(object, i);
-            bool writes = stamp->note & STAMP_WRITES;
-            if ((step->write || writes) && !view_knows(&step->g->view, stamp->epoch)) {
-                step_race(step, stamp->epoch, stamp->note & ~STAMP_WRITES, writes);
+        uint32_t count = bytes & mask ? stamp_count(object) : 0;
+        for (uint32_t i = 0; i < count && !step->race; i++) {
+            struct stamp stamp = stamp_at(object, i);
+            if ((step->write || stamp.writes) && !view_knows(&step->g->view, stamp.epoch)) {
+                step_race(step, stamp.epoch, stamp.note, stamp.writes);
                 step->race_byte = at;
             }
         }
@@ -205,42 +220,58 @@ INLINE void step_against_plain(struct step *step, struct cell *cell, unsigned ma
     step_against_parts(step, cell, w, mask);
 }
 
-/* Invariant 2. */
-static __attribute__((noinline)) void object_stamp_among(const struct step *step, struct object *object)
+static void stamp_add(struct object *object, struct stamp stamp)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < object->count; i++) {
-        const struct stamp *stamp = stamp_at(object, i);
-        bool writes = stamp->note & STAMP_WRITES;
-        if (stamp->epoch == step->now && (writes || !step->write)) /* this one says as much */
-            return;
-        if ((step->write || !writes) && view_knows(&step->g->view, stamp->epoch))
-            continue;
-        if (kept != i)
-            *stamp_at(object, kept) = *stamp;
-        kept++;
+    struct stamps *others = object->others;
+    if (!others || others->count == others->cap) {
+        uint32_t cap = others ? 2 * others->cap : 4;
+        struct stamps *larger = take(stamps_size(cap));
+        if (others) {
+            memcpy(larger, others, stamps_size(others->cap));
+            give(others, stamps_size(others->cap));
+        }
+        larger->cap = cap;
+        object->others = others = larger;
     }
-    if (__builtin_expect(kept > object->cap, 0))
-        object->others = grown(object->others, &object->cap, kept, sizeof *object->others);
-    struct stamp *mine = stamp_at(object, kept);
-    mine->epoch = step->now;
-    mine->note = step->note | (step->write ? STAMP_WRITES : 0);
-    object->count = kept + 1;
+    others->at[others->count++] = stamp;
+    object->many = 1;
 }
 
-/* Most often there was one stamp, which goes. */
+/* Invariant 2: those that this one does not say as much as, or that it does not happen after, come to the others. */
+static __attribute__((noinline)) void object_stamp_among(const struct step *step, struct object *object)
+{
+    const struct view *view = &step->g->view;
+    uint32_t count = object->many ? object->others->count : 0, kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct stamp stamp = object->others->at[i];
+        if ((stamp.writes && !step->write) || !view_knows(view, stamp.epoch))
+            object->others->at[kept++] = stamp;
+    }
+    if (count)
+        object->others->count = kept;
+    object->many = kept != 0;
+    if (step->write && !view_knows(view, object->wrote))
+        stamp_add(object, stamp_at(object, 0));
+    if (!view_knows(view, object->read))
+        stamp_add(object, stamp_at(object, 1));
+    object->read = 0;
+}
+
 INLINE void object_stamp(const struct step *step, struct object *object)
 {
-    struct stamp *first = &object->first;
-    bool writes = first->note & STAMP_WRITES;
-    if (object->count == 1 && first->epoch == step->now && (writes || !step->write))
+    const struct view *view = &step->g->view;
+    if (object->wrote == step->now || (!step->write && object->read == step->now)) /* it says as much */
         return;
-    if (object->count != 1 || (writes && !step->write) || !view_knows(&step->g->view, first->epoch)) {
+    if (object->many || !view_knows(view, object->read) || (step->write && !view_knows(view, object->wrote)))
         object_stamp_among(step, object);
-        return;
+    if (step->write) {
+        object->wrote = step->now;
+        object->wrote_note = (uint32_t)step->note;
+        object->read = 0;
+    } else {
+        object->read = step->now;
+        object->read_note = (uint32_t)step->note;
     }
-    first->epoch = step->now;
-    first->note = step->note | (step->write ? STAMP_WRITES : 0);
 }
 
 #endif

@@ -55,8 +55,8 @@ static void sweep_cell(struct cell *cell)
     if (w & OBJECT) {
         spin_lock(&extra->object.lock);
         for (const struct object *object = &extra->object; object; object = object->next)
-            for (uint32_t i = 0; i < object->count; i++)
-                sweep_epoch(stamp_at(object, i)->epoch);
+            for (uint32_t i = 0; i < stamp_count(object); i++)
+                sweep_epoch(stamp_at(object, i).epoch);
         spin_unlock(&extra->object.lock);
     }
     cell_unlock(cell, w);

@@ -34,7 +34,7 @@ static inline uint32_t epoch_time(rf_epoch epoch)
     return epoch & ((1u << GO_TIME_BITS) - 1);
 }
 
-#define TIMES_FIRST 12u /* with its head a line of memory */
+#define TIMES_FIRST GO_TIMES_FIRST /* with its head a line of memory */
 
 struct times {
     uint32_t users; /* changed atomically */
@@ -169,7 +169,8 @@ static struct difference times_compare(const struct times *a, const struct times
     uint32_t a_len = a ? a->len : 0, b_len = b ? b->len : 0, common = a_len < b_len ? a_len : b_len;
     struct difference more = { 0, 0 };
     for (uint32_t i = 0; i < common; i++) {
-        more.first += (int32_t)a->time[i] > (int32_t)b->time[i]; /* no time has the top bit; processors compare these at once */
+        more.first +=
+            (int32_t)a->time[i] > (int32_t)b->time[i]; /* no time has the top bit; processors compare these at once */
         more.second += (int32_t)b->time[i] > (int32_t)a->time[i];
     }
     for (uint32_t i = common; i < a_len; i++)
