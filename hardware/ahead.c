@@ -48,7 +48,7 @@ static void third_step(const struct rf_radish *radish, uint32_t core, uint64_t n
         rf_line_prefetch(other->next);
     if (line)
         return;
-    rf_software_prefetch(radish, number, RF_ALL_SLOTS);
+    rf_software_prefetch(radish, number);
     const struct rf_cache *llc = &radish->machine.llc;
     size_t place = rf_cache_place(llc, RF_COMMON, rf_metadata_sets(number, core) & llc->mask, 0);
     rf_key last = *rf_cache_key(llc, RF_COMMON, place);

@@ -73,6 +73,13 @@ static inline uint32_t rf_clock_find(const struct rf_clock_table *table, uint64_
     return 0;
 }
 
+/* At least half of the clocks are free. */
+static inline bool rf_clocks_to_spare(const struct rf_clock_table *table, uint32_t limit)
+{
+    uint64_t idle = table->idle & (UINT64_MAX >> (64 - limit));
+    return (uint32_t)__builtin_popcountll(idle) * 2 >= limit;
+}
+
 /* The clock for a time; 0: all are in use. */
 static inline uint32_t rf_clock_for(struct rf_clock_table *table, uint64_t time, uint32_t limit, uint64_t broken)
 {

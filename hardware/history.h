@@ -18,6 +18,7 @@ struct rf_history {
     uint32_t *bytes; /* of the reads of each byte, then of the writes; NULL: none was ever uneven */
     uint32_t slot;
     uint32_t uneven;  /* a bit for each granule */
+    uint32_t before;  /* how many histories the record had when this one began */
     uint32_t times[]; /* of the reads of each granule, then of the writes */
 };
 

@@ -103,7 +103,7 @@ static void clear_piece(struct rf_radish *radish, uint32_t core, const struct pi
         rf_split_line(radish, piece->frame, piece->physical);
     if (freed && RF_HOLDS(radish->broken, FREE_CHECKS))
         check_free(radish, core, piece);
-    rf_software_touch(radish, core, piece->number, RF_ALL_SLOTS, true);
+    rf_software_touch(radish, core, piece->number, true);
     if (RF_HOLDS(radish->broken, CLEAR_SOFTWARE))
         forget(radish, piece);
 }
@@ -176,8 +176,8 @@ static void copy_piece(struct rf_radish *radish, uint32_t core, uint64_t from, u
     if (compact)
         rf_split_line(radish, target.frame, target.physical);
     if (source.frame)
-        rf_software_touch(radish, core, source.number, RF_ALL_SLOTS, false);
-    rf_software_touch(radish, core, target.number, RF_ALL_SLOTS, true);
+        rf_software_touch(radish, core, source.number, false);
+    rf_software_touch(radish, core, target.number, true);
     if (RF_HOLDS(radish->broken, COPY_SOFTWARE))
         copy_histories(radish, &source, &target, length);
 }

@@ -16,10 +16,7 @@ struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number)
     struct rf_software *software = &radish->software;
     rf_records_reserve(software, radish->memory, number);
     struct rf_record *record = rf_record_at(software, number);
-    if (!record->made) {
-        record->made = 1;
-        record->place = software->places++ & (UINT64_MAX >> 2);
-    }
+    record->made = true;
     return record;
 }
 
@@ -37,6 +34,7 @@ struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_recor
     if (!history) {
         history = rf_pool_take(&radish->software.histories, radish->memory);
         history->slot = slot;
+        history->before = record->histories ? record->histories->before + 1 : 0;
         history->next = record->histories;
         record->histories = history;
     }
@@ -67,49 +65,46 @@ void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles)
     radish->software.cycles += cycles;
 }
 
-/* A directory of eight bytes for each metadata line, found by its number as in shadow memory. */
-#define DIRECTORY_ENTRIES (rf_cells(&radish->layout) / 4)
+/* The lines of a record: one for every two histories. The first ones of all records are a region, so are the second ones, and so on;
+ * like those of metadata they begin in different sets. */
+#define PAIRS_APART (((uint64_t)1 << 24) + RF_CORE_SETS)
 
-static rf_key directory_line(const struct rf_radish *radish, uint64_t number)
+static rf_key record_line(const struct rf_radish *radish, uint64_t number, uint32_t pair, uint64_t at)
 {
-    return rf_key_of(RF_KEY_DIRECTORY, number / DIRECTORY_ENTRIES);
+    return rf_key_of(RF_KEY_RECORD, number * radish->config->record_lines + at + pair * PAIRS_APART);
 }
 
-/* One of a history's. */
-static rf_key history_line(const struct rf_radish *radish, const struct rf_record *record, uint32_t slot, uint64_t at)
+static uint32_t pairs_of(const struct rf_record *record)
 {
-    return rf_key_of(RF_KEY_HISTORY, (record->place * 8 + slot % 8) * radish->config->record_lines + at);
+    return record && record->histories ? 1 + record->histories->before / 2 : 1;
 }
 
-void rf_software_prefetch(const struct rf_radish *radish, uint64_t number, uint32_t slot)
-{
-    const struct rf_record *record = rf_software_record(radish, number);
-    const struct rf_machine *machine = &radish->machine;
-    rf_machine_prefetch(machine, directory_line(radish, number));
-    if (!record)
-        return;
-    rf_host_prefetch(record->histories);
-    if (slot != RF_ALL_SLOTS)
-        rf_machine_prefetch(machine, history_line(radish, record, slot, 0));
-    for (const struct rf_history *history = slot == RF_ALL_SLOTS ? record->histories : NULL; history;
-         history = history->next)
-        rf_machine_prefetch(machine, history_line(radish, record, history->slot, 0));
-}
-
-void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write)
+void rf_software_prefetch(const struct rf_radish *radish, uint64_t number)
 {
     const struct rf_record *record = rf_software_record(radish, number);
-    touch_line(radish, core, directory_line(radish, number), false);
-    if (!record)
-        return;
-    for (const struct rf_history *history = record->histories; history; history = history->next)
-        for (uint64_t i = 0; i < radish->config->record_lines && (slot == RF_ALL_SLOTS || slot == history->slot); i++)
-            touch_line(radish, core, history_line(radish, record, history->slot, i), write);
+    rf_machine_prefetch(&radish->machine, record_line(radish, number, 0, 0));
+    if (record && record->histories)
+        rf_host_prefetch(record->histories);
 }
+
+static void touch_pair(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t pair, bool write)
+{
+    for (uint64_t i = 0; i < radish->config->record_lines; i++)
+        touch_line(radish, core, record_line(radish, number, pair, i), write);
+}
+
+void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, bool write)
+{
+    for (uint32_t pair = 0, count = pairs_of(rf_software_record(radish, number)); pair < count; pair++)
+        touch_pair(radish, core, number, pair, write);
+}
+
+/* An entry of a vector clock takes eight bytes. */
+#define VECTOR_ENTRIES (rf_cells(&radish->layout) / 4)
 
 void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries)
 {
-    uint64_t lines = (entries + DIRECTORY_ENTRIES - 1) / DIRECTORY_ENTRIES;
+    uint64_t lines = (entries + VECTOR_ENTRIES - 1) / VECTOR_ENTRIES;
     uint64_t first = rf_hash(object) % (1u << 20) * 64;
     for (uint64_t i = 0; i < lines; i++)
         touch_line(radish, core, rf_key_of(RF_KEY_VECTOR, first + i), true);
@@ -189,7 +184,7 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, con
         software->first = evicted;
     software->last = evicted;
     software->waiting++;
-    rf_software_prefetch(radish, line->number, line->slot); /* soon the handler will look there */
+    rf_software_prefetch(radish, line->number); /* soon the handler will look there */
 }
 
 /* Times of one byte of an evicted line, or of all bytes of a granule that is alike; and its status. */
@@ -256,7 +251,7 @@ static bool evicted_even(const struct rf_evicted *evicted, const struct rf_layou
 }
 
 /* The bytes of a compact line are in two records, two bytes a cell. */
-static void store_line(struct rf_radish *radish, struct rf_evicted *evicted)
+static void store_line(struct rf_radish *radish, uint32_t runner, struct rf_evicted *evicted)
 {
     const struct rf_layout *layout = &radish->layout;
     uint32_t cells = rf_cells(&radish->layout), halves = !RF_USUAL && evicted->compact ? 2 : 1, count = 8 / halves;
@@ -287,7 +282,8 @@ static void store_line(struct rf_radish *radish, struct rf_evicted *evicted)
             }
         }
         if (!rf_lines_of(radish, evicted->number))
-            record->cached = 0;
+            record->cached = false;
+        touch_pair(radish, runner, evicted->number + half, own->before / 2, true);
     }
 }
 
@@ -295,16 +291,13 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
 {
     struct rf_software *software = &radish->software;
     struct rf_evicted *evicted = software->first;
-    uint32_t halves = !RF_USUAL && evicted->compact ? 2 : 1;
     software->first = evicted->next;
     if (!software->first)
         software->last = NULL;
     software->waiting--;
     software->evicted_lines++;
-    store_line(radish, evicted);
+    store_line(radish, runner, evicted);
     rf_software_spend(radish, runner, rf_cells(&radish->layout) * radish->config->entry_cycles);
-    for (uint32_t half = 0; half < halves; half++)
-        rf_software_touch(radish, runner, evicted->number + half, evicted->slot, true);
     if (evicted->wide)
         rf_free(radish->memory, evicted, evicted->bytes);
     else

@@ -7,11 +7,15 @@
  *    for all of them.
  * 3. `cached`: hardware may be newer ("potentially stale"). It is set when a check brings a line into hardware, and cleared when an
  *    eviction leaves none there.
+ * 4. A thread's times of 32 bytes, a read and a write for each of four words, fit 32 bytes with its number, if a time has 28 bits;
+ *    and so for lines of any length. So a record is a cache line for every two threads that have a history there. The first line of a
+ *    record stands where the number says, like shadow memory: nothing must be looked up to find it.
  *
- * The cost of a handler: enter_cycles, the simulated accesses of the core that runs it (its directory, then record_lines for
- * each thread's history; for the evicted thread's alone when a line is stored), and entry_cycles for each clock. With handlers = other the core with the least time pays, and the one that
- * needed the check only a broadcast: the exception is then imprecise. A synchronisation operation reads and writes the vector
- * clock of its object, eight bytes an entry, and spends entry_cycles for each.
+ * The cost of a handler: enter_cycles, the simulated accesses of the core that runs it (record_lines for every two histories of a
+ * record; when a line is stored, only for the two of which one is the evicted thread's), and entry_cycles for each clock. With
+ * handlers = other the core with the least time pays, and the one that needed the check only a broadcast: the exception is then
+ * imprecise. A synchronisation operation reads and writes the vector clock of its object, eight bytes an entry, and spends
+ * entry_cycles for each.
  */
 #ifndef RF_HARDWARE_SOFTWARE_H
 #define RF_HARDWARE_SOFTWARE_H
@@ -28,11 +32,10 @@ struct rf_access;
 /* What is known of one metadata line: in hardware, which does not belong to the software layer but is looked up by the same number;
  * and in software. Frames are given in order, so numbers are dense. */
 struct rf_record {
-    struct rf_metadata *lines; /* those that are cached: the first */
-    struct rf_history *histories;
-    uint64_t place : 62; /* in the software layer's memory */
-    uint64_t made : 1;   /* there is one */
-    uint64_t cached : 1;
+    struct rf_metadata *lines;    /* those that are cached: the first */
+    struct rf_history *histories; /* the latest first */
+    bool made;                    /* there is one */
+    bool cached;
     uint64_t pad; /* the two of a data line are in one line of the host's: see rf_record_at() */
 };
 
@@ -51,7 +54,6 @@ struct rf_software {
     struct rf_pool histories, evicted; /* evicted: of lines that are not wide */
     struct rf_evicted *first, *last;
     uint32_t waiting;
-    uint64_t places; /* given to histories and records */
     uint64_t check_calls, evicted_lines, cycles;
 };
 
@@ -88,7 +90,7 @@ RF_ROOM void rf_software_check(struct rf_radish *radish, uint32_t core, struct r
 /* A slot's history in a record; NULL if there is none. */
 RF_ROOM struct rf_history *rf_software_find(const struct rf_record *record, uint32_t slot);
 /* Brings what rf_software_touch() will look at into the host's caches. */
-RF_ROOM void rf_software_prefetch(const struct rf_radish *radish, uint64_t number, uint32_t slot);
+RF_ROOM void rf_software_prefetch(const struct rf_radish *radish, uint64_t number);
 /* The core spends this time in the software layer. */
 RF_ROOM void rf_software_spend(struct rf_radish *radish, uint32_t core, uint64_t cycles);
 /* The record of a number; NULL if there is none. It stays where it is until another one is made. */
@@ -96,9 +98,8 @@ RF_ROOM struct rf_record *rf_software_record(const struct rf_radish *radish, uin
 /* The same, made; and a slot's history in it. */
 RF_ROOM struct rf_record *rf_software_make(struct rf_radish *radish, uint64_t number);
 RF_ROOM struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_record *record, uint32_t slot);
-/* Simulates the handler's accesses to a record, all of it or one slot's history; the cycles are those of `core`, which runs it. */
-#define RF_ALL_SLOTS UINT32_MAX
-RF_ROOM void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t slot, bool write);
+/* Simulates the handler's accesses to all of a record; the cycles are those of `core`, which runs it. */
+RF_ROOM void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, bool write);
 /* Simulates the synchronisation library's accesses to the vector clock of an object. */
 RF_ROOM void rf_software_vector(struct rf_radish *radish, uint32_t core, uint64_t object, uint32_t entries);
 /* Which core runs a handler that this one needs. */
