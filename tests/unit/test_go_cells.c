@@ -210,6 +210,12 @@ static void slots_are_used_again(void **state)
     goroutine_end(parent);
 }
 
+/* Nothing is known of any address. */
+static void no_symbols(uintptr_t command, void *context)
+{
+    (void)command, (void)context;
+}
+
 /* An atomic operation and a plain access race, two atomic ones do not. */
 static void atomics_have_a_history(void **state)
 {
@@ -220,7 +226,7 @@ static void atomics_have_a_history(void **state)
     uint64_t before = report_count, value = 0;
     struct atomic at;
     for (int i = 0; i < 2; i++) {
-        atomic_begin(&at, i ? b : a, 5, 4, GRANULE, 8, true);
+        atomic_begin(&at, i ? b : a, 5, 5, 4, GRANULE, 8, true);
         value++;
         atomic_end(&at, true, false, true); /* stores: neither knows the other */
         assert_int_equal(at.step.race, 0);
@@ -234,6 +240,44 @@ static void atomics_have_a_history(void **state)
         goroutine_end(model[i].g);
 }
 
+/* Atomic operations that order nothing, and what plain accesses would meet of them. */
+static void stamps_sequence(void)
+{
+    begin();
+    for (unsigned n = 0; n < 60; n++) {
+        unsigned i = pick(GOROUTINES), kind = pick(8);
+        struct goroutine *g = model[i].g;
+        bool write = pick(2);
+        if (kind < 3) {
+            order(i);
+        } else if (kind < 6) {
+            struct atomic at;
+            atomic_begin(&at, g, 5, 5, 4, GRANULE, 8, write);
+            atomic_end(&at, write, false, false);
+            *(write ? model[i].write : model[i].read) = model[i].time;
+        } else {
+            uint32_t *lock;
+            struct step step;
+            const struct object *object = object_lock(cell_of(GRANULE), GRANULE, &lock);
+            step_with(&step, g, write, 0);
+            step_against_stamps(&step, object, 1);
+            spin_unlock(lock);
+            assert_int_equal(step.race != 0, object->size && model_races(i, 1, write));
+        }
+    }
+    for (unsigned i = 0; i < GOROUTINES; i++)
+        goroutine_end(model[i].g);
+}
+
+static void stamps_are_as_in_the_model(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20000; i++) {
+        seed = i * UINT64_C(0x9e3779b97f4a7c15) + 3;
+        stamps_sequence();
+    }
+}
+
 /* An operation that begins an epoch, as somebody has learned of the present one, and learns nothing, is handed on with what it releases. */
 static void atomics_are_handed_on(void **state)
 {
@@ -243,7 +287,7 @@ static void atomics_are_handed_on(void **state)
     struct step step;
     struct atomic at;
     for (int i = 0; i < 2; i++) {
-        atomic_begin(&at, a, 5, 4, GRANULE, 8, true);
+        atomic_begin(&at, a, 5, 5, 4, GRANULE, 8, true);
         atomic_end(&at, true, true, true);
         __tsan_finalizer_goroutine(model[2].g);
     }
@@ -283,6 +327,7 @@ static int start(void **state)
     void *processor;
     (void)state;
     __tsan_init(&first, &processor, NULL);
+    go_callback = no_symbols;
     __tsan_map_shadow(UINT64_C(0xc000000000), 1 << 20);
     return 0;
 }
@@ -294,6 +339,7 @@ int main(void)
         cmocka_unit_test(slots_are_used_again),
         cmocka_unit_test(atomics_have_a_history),
         cmocka_unit_test(atomics_are_handed_on),
+        cmocka_unit_test(stamps_are_as_in_the_model),
         cmocka_unit_test(times_run_out),
     };
     return cmocka_run_group_tests(tests, start, NULL);
