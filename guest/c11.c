@@ -21,15 +21,16 @@ RF_INTERCEPT(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argume
         rf_escape_value(scope.self, (uintptr_t)argument);
     struct rf_self *child = rf_thread_prepare(&scope);
     *rf_thread_start(child) = (struct rf_thread_start){ .run11 = start, .argument = argument };
+    rf_thread_expected(child);
     uint64_t mask = rf_thread_start(child)->mask = rf_signals_block();
     scope.self->inside++;
     int result = RF_REAL(thrd_create)(thread, rf_thread_run11(), child);
     scope.self->inside--;
+    if (result == thrd_success)
+        rf_thread_born(child, *thread);
     rf_signals_restore(mask);
     if (result != thrd_success)
         rf_thread_unborn(scope.self, child);
-    else
-        rf_thread_born(child, *thread);
     rf_leave(&scope);
     return result;
 }

@@ -94,6 +94,8 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
         pthread_attr_getdetachstate(attributes, &state);
     if (state == PTHREAD_CREATE_DETACHED)
         rf_thread_detached(scope.self, child);
+    else
+        rf_thread_expected(child);
     sigset_t own; /* a mask that is set in the attributes is the child's at once */
     uint64_t mask = rf_signals_block();
     if (attributes && pthread_attr_getsigmask_np(attributes, &own) == 0)
@@ -103,11 +105,11 @@ RF_INTERCEPT(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attr
     scope.self->inside++; /* libc's allocations for it are no business of the program's */
     int result = RF_REAL(pthread_create)(thread, attributes, run, child);
     scope.self->inside--;
+    if (!result && state != PTHREAD_CREATE_DETACHED)
+        rf_thread_born(child, *thread);
     rf_signals_restore(mask);
     if (result)
         rf_thread_unborn(scope.self, child);
-    else if (state != PTHREAD_CREATE_DETACHED)
-        rf_thread_born(child, *thread);
     rf_leave(&scope);
     return result;
 }

@@ -32,7 +32,11 @@
 #define FIBER_STACK (8u << 20)   /* a fiber's stack is not known */
 #define MAIN_FRAMES (256u << 20) /* a program may raise the limit of its main stack; the kernel leaves little more below it */
 
-enum { ENDED = 1, DETACHED = 2 }; /* whoever sets the second of the two gives the record back */
+enum {
+    ENDED = 1,
+    DETACHED = 2, /* whoever sets the second of the two gives the record back */
+    EXPECTED = 4  /* the parent is going to call rf_thread_born() */
+};
 
 /* What is here, and not in guest/self.h, is nobody else's business. */
 struct record {
@@ -452,6 +456,19 @@ static void leave(struct record *record)
     rf_spin_unlock(&rf_slots_lock);
 }
 
+/* The thread's memory must not go while its parent may write there: a thread that detaches itself may be at its end before
+ * pthread_create() has come back. The parent waits for nobody on its way, but may have to wait for this processor. */
+static void wait_for_birth(const struct record *record)
+{
+    const struct timespec moment = { .tv_nsec = 100000 };
+    for (unsigned turns = 0; __atomic_load_n(&record->flags, __ATOMIC_ACQUIRE) & EXPECTED; turns++) {
+        if (turns < 100)
+            rf_yield();
+        else
+            RF_SYSCALL(SYS_nanosleep, &moment, NULL);
+    }
+}
+
 void rf_thread_end(struct rf_self *self)
 {
     struct record *record = self->threads;
@@ -475,6 +492,7 @@ void rf_thread_end(struct rf_self *self)
     if (self->number) /* what lies on the main thread's stack outlives it */
         rf_range_clear(record->stack_low, record->stack_size);
     gone = true;
+    wait_for_birth(record);
     list_enter(self);
     leave(record);
     rf_hot = (struct rf_hot)RF_HOT_NONE;
@@ -573,9 +591,17 @@ static struct record **place_of(unsigned long pthread)
     return (struct record **)(pthread + ((uintptr_t)&record_here - here));
 }
 
+void rf_thread_expected(struct rf_self *child)
+{
+    struct record *record = child->threads;
+    __atomic_fetch_or(&record->flags, EXPECTED, __ATOMIC_RELAXED);
+}
+
 void rf_thread_born(struct rf_self *child, unsigned long pthread)
 {
-    __atomic_store_n(place_of(pthread), child->threads, __ATOMIC_RELEASE);
+    struct record *record = child->threads;
+    __atomic_store_n(place_of(pthread), record, __ATOMIC_RELEASE);
+    __atomic_fetch_and(&record->flags, ~(uint32_t)EXPECTED, __ATOMIC_RELEASE);
 }
 
 struct rf_self *rf_thread_by_handle(unsigned long pthread)
@@ -621,6 +647,8 @@ void rf_threads_fork_after(struct rf_self *self, bool child)
             rf_clock_give(&other->thread.clock);
             __atomic_fetch_or(&record->flags, ENDED, __ATOMIC_RELAXED); /* the record stays: a handle may still lead to it */
         }
+        if (record_here) /* nobody is left who could */
+            __atomic_fetch_and(&record_here->flags, ~(uint32_t)EXPECTED, __ATOMIC_RELAXED);
         rf_facts_all_left();
         rf_slots_inherit(&self->thread);
         rf_version_ends(self);

@@ -27,7 +27,9 @@ struct rf_self *rf_thread_kernel(void); /* the calling kernel thread's own recor
 /* Times are used up: the thread goes on under a slot that nobody had before. The caller is busy and begins a new epoch. */
 void rf_thread_fresh_slot(struct rf_self *self);
 
-/* The parent tells the handle of a child that it may join: whoever has the handle finds the record, though the child has not begun. */
+/* The parent tells the handle of a child that it may join: whoever has the handle finds the record, though the child has not begun. It has
+ * said before the child was made that it is going to: the child does not end before it has. No signal comes in between. */
+void rf_thread_expected(struct rf_self *child);
 void rf_thread_born(struct rf_self *child, unsigned long pthread);
 /* The record of a live or unjoined thread. NULL: it is not known. */
 struct rf_self *rf_thread_by_handle(unsigned long pthread);
