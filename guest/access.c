@@ -99,10 +99,10 @@ static bool was_told(struct rf_self *self, const struct rf_found *race)
         return false;
     if (!self->told) {
         rf_busy_begin(self); /* no handler of the program comes in between */
-        self->told = self->told ? self->told : rf_take(RF_TOLD * sizeof *self->told);
+        self->told = self->told ? self->told : rf_take(RF_ACCU_TOLD * sizeof *self->told);
         rf_busy_end(self);
     }
-    struct rf_told *told = &self->told[(notes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+    struct rf_told *told = &self->told[(notes * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RF_ACCU_TOLD_BITS)];
     bool same = told->notes == notes && told->how == how;
     *told = (struct rf_told){ notes, how };
     return same;

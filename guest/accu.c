@@ -46,7 +46,7 @@ void rf_accu_thread_end(struct rf_self *self)
 {
     rf_clock_give(&self->published.clock);
     if (self->told)
-        rf_give(self->told, RF_TOLD * sizeof *self->told);
+        rf_give(self->told, RF_ACCU_TOLD * sizeof *self->told);
     self->told = NULL;
 }
 

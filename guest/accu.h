@@ -27,6 +27,9 @@
 
 #define RF_ACCU_MANY 64u
 
+#define RF_ACCU_TOLD_BITS 10 /* self->told */
+#define RF_ACCU_TOLD (1u << RF_ACCU_TOLD_BITS)
+
 extern bool rf_accu RF_OURS;
 extern bool rf_multi RF_OURS; /* guest/multi.h: another detector on the same clocks and locks */
 

@@ -396,7 +396,7 @@ static uint64_t put_units(struct rf_stripe *stripe, uint64_t old, const uint64_t
     uint64_t kinds = 0;
     for (unsigned i = 0; i < count; i++)
         kinds |= list[i] & (RF_ODD_BIT | RF_WRITES_BIT);
-    if (!kinds && rf_policy == RF_POLICY_CAS && !rf_accu)
+    if (!kinds && rf_policy == RF_POLICY_CAS && !rf_multi)
         return rf_lanes_put(stripe, old, list, count);
     /* The record that it had is written anew if it has room. Who looks at it without the lock may see a part of both states, which
      * says nothing wrong of the thread's own accesses (guest/units.h, 2). */

@@ -50,8 +50,7 @@ static inline bool is_ordered(const uint64_t *cell, const uint64_t *end, const s
     return true;
 }
 
-/* Invariant 3. The lock is held: nobody else replaces the word. */
-static void leave_lanes(struct rf_stripe *stripe, uint64_t *place, const uint64_t *lane)
+void rf_lanes_leave(struct rf_stripe *stripe, uint64_t *place, const uint64_t *lane)
 {
     uint32_t w = (uint32_t)(lane[0] >> 32), r = (uint32_t)lane[0];
     for (unsigned i = 1; i < RF_GRANULE; i++)
@@ -76,7 +75,7 @@ bool rf_lanes_step(uint64_t *place, uint64_t word, unsigned mask, const struct r
         for (uint64_t *cell = lane + first; cell < end; cell++)
             __atomic_store_n(cell, (*cell & kept) | written | step->now, __ATOMIC_RELAXED);
         if (last == RF_GRANULE - 1 && lane[0] == lane[last])
-            leave_lanes(stripe, place, lane);
+            rf_lanes_leave(stripe, place, lane);
         stepped = true;
     }
     rf_spin_unlock(&stripe->lock);

@@ -6,7 +6,8 @@
  * 2. Cells are changed with the stripe's lock. Without it a thread looks for moments of its own present epoch, as in all units
  *    (guest/units.h, 2).
  * 3. Bytes whose cells are all equal need no lanes: the step that makes them so, of the last byte or with it, makes a word again.
- * 4. Only FastTrack by compare-and-swap has lanes (rf_lanes_in_use): the other policies, and AccuLock, have records instead.
+ * 4. Only FastTrack and AccuLock (guest/accu_units.h) by compare-and-swap have lanes: the other policies, and MultiLock-HB, have records
+ *    instead.
  */
 #ifndef RF_GUEST_LANES_H
 #define RF_GUEST_LANES_H
@@ -32,6 +33,9 @@ static inline bool rf_lanes_repeat(uint64_t word, unsigned mask, bool writes)
 /* Plain slices in the form of a record, none with a set, go into lanes: those of the word before if it has some. Bytes that none has were
  * never accessed. With the stripe's lock. Returns the word. */
 uint64_t rf_lanes_put(struct rf_stripe *stripe, uint64_t old, const uint64_t *list, unsigned count);
+
+/* Invariant 3: a word again, if all cells are equal. The lock is held: nobody else replaces the word. */
+void rf_lanes_leave(struct rf_stripe *stripe, uint64_t *place, const uint64_t *lane);
 
 /* And back: equal cells are one slice. Returns how many there are. */
 unsigned rf_lanes_spread(uint64_t word, uint64_t *list);

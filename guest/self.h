@@ -101,7 +101,7 @@ struct rf_self {
     int32_t tid;
     char name[16];
     bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
-    struct rf_told *told;   /* guest/access.c: the last RF_TOLD; NULL: none yet */
+    struct rf_told *told;   /* guest/access.c: the last RF_ACCU_TOLD; NULL: none yet */
     uint32_t in_txn;        /* 1: accesses are collected, not looked at (guest/transactions.h) */
     uint32_t late;          /* > 0: what is told now has happened already (guest/refusal.h, 4) */
     bool has_late;          /* ... and a race was found there */

@@ -362,7 +362,11 @@ static __attribute__((noinline)) void lanes_access(struct rf_self *self, uintptr
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     struct rf_step step = { .self = self, .flags = flags };
     bool stepped = rf_word_has_lanes(word) && mask <= 0xff && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) &&
-                   rf_lanes_step(place, word, mask, &step);
+                   (__builtin_expect(rf_accu, 0) ? rf_accu_units_step(place, word, mask, &step) : rf_lanes_step(place, word, mask, &step));
+    if (__builtin_expect(step.race, 0)) {
+        rf_end_with_race(self, addr, size, &step, pc);
+        return;
+    }
     rf_busy_end(self);
     if (__builtin_expect(!stepped, 0))
         any_access(addr, pc, size, flags);

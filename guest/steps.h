@@ -5,6 +5,7 @@
 #define RF_GUEST_STEPS_H
 
 #include "guest/accu.h"
+#include "guest/accu_units.h"
 #include "guest/granule.h"
 #include "guest/lanes.h"
 #include "guest/multi.h"
@@ -71,6 +72,11 @@ static inline uint32_t rf_step_granule(uint64_t *place, uint64_t word, unsigned 
            (atomic ? rf_word_atomic_quick(step, word, mask, &next) : rf_word_quick(step, word, mask, &next)))
         if (__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return 0;
+    if (__builtin_expect(rf_accu, 0)) {
+        if (atomic || !(rf_word_has_lanes(word) || rf_word_is_record(word)) || !rf_accu_units_step(place, word, mask, step))
+            rf_step_locked(place, mask, step);
+        return step->race;
+    }
     if (!rf_word_has_lanes(word) || atomic || step->passes || !rf_lanes_step(place, word, mask, step))
         rf_step_locked(place, mask, step);
     return step->race;

@@ -9,6 +9,7 @@
 
 #include "guest/access.c"
 #include "guest/accu.c"
+#include "guest/accu_units.c"
 #include "guest/cells.c"
 #include "guest/depot.c"
 #include "guest/fib.c"

@@ -1,0 +1,132 @@
+#include "guest/accu_units.h"
+
+/* Algorithms 10 and 11 on a cell, which those bytes of the granule have. What the access races with first is what is told. */
+static uint64_t accu_step_cell(struct rf_step *step, uint64_t word, unsigned bytes)
+{
+    struct ftm_cell cell = { .word = word };
+    uint32_t race = step->race;
+    bool writes = step->race_writes;
+    bool races = step->flags & RF_A_WRITE ? alm_write(step, step, &cell, 0, 0) : alm_read(step, step, &cell, 0, 0);
+    if (__builtin_expect(races && race, 0))
+        rf_step_race(step, race, writes);
+    else if (__builtin_expect(races, 0))
+        step->race_mask = bytes;
+    return cell.word;
+}
+
+/* ---- lanes ---- */
+
+static unsigned bytes_like(const uint64_t *lane, uint64_t cell)
+{
+    unsigned mask = 0;
+    for (unsigned i = 0; i < RF_GRANULE; i++)
+        mask |= (unsigned)(lane[i] == cell) << i;
+    return mask;
+}
+
+/* A read now would be one of two that stay. */
+static bool makes_set(const uint64_t *cell, const uint64_t *end, const struct rf_step *step)
+{
+    for (uint64_t known = 0; cell < end; known = *cell++) {
+        uint32_t w = (uint32_t)(*cell >> 32), r = (uint32_t)*cell;
+        if (*cell != known && r != w && !rf_step_mine(step, r) && !rf_moment_is_now(step->self, w))
+            return true;
+    }
+    return false;
+}
+
+/* All happens before the access, which takes the place of any read that there was. */
+static bool is_succeeded(uint64_t cell, const struct rf_step *step)
+{
+    uint32_t w = (uint32_t)(cell >> 32), r = (uint32_t)cell;
+    return rf_step_ordered(step, w) && !rf_moment_is_now(step->self, w) &&
+           (r == w || (rf_step_mine(step, r) && !rf_moment_is_now(step->self, r)));
+}
+
+/* Cells of neighbours are often equal: those are looked at once. What succeeds such a cell does so again, in its epoch, under the same names
+ * until a sweep. */
+static void accu_step_lanes(uint64_t *lane, unsigned first, unsigned last, struct rf_step *step)
+{
+    struct rf_self *self = step->self;
+    bool own = self == rf_hot.self;
+    uint64_t known = own && self->ordered_first == rf_hot.first ? self->ordered_cell : 0, before = ~lane[first], made = 0;
+    for (unsigned i = first; i <= last; i++) {
+        uint64_t cell = lane[i];
+        if (cell != before) {
+            before = cell;
+            if (cell == known || is_succeeded(cell, step)) {
+                known = cell;
+                made = (step->flags & RF_A_WRITE ? (uint64_t)step->now << 32 : cell & UINT64_MAX << 32) | step->now;
+            } else {
+                made = accu_step_cell(step, cell, bytes_like(lane, cell));
+            }
+        }
+        __atomic_store_n(&lane[i], made, __ATOMIC_RELAXED);
+    }
+    if (own) {
+        self->ordered_cell = known;
+        self->ordered_first = rf_hot.first;
+    }
+}
+
+/* ---- records ---- */
+
+/* The bytes are those of whole slices, one if the access writes; none has atomic accesses, no set ends. */
+static bool accu_fits(const uint64_t *record, unsigned count, unsigned mask, unsigned flags)
+{
+    unsigned covered = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned bytes = RF_WORD_M(record[i]);
+        if (!(bytes & mask))
+            continue;
+        if ((record[i] & RF_WRITES_BIT) || (bytes & ~mask) || (flags & RF_A_WRITE && (bytes != mask || record[i] & RF_ODD_BIT)))
+            return false;
+        covered |= bytes;
+    }
+    return covered == mask;
+}
+
+static void accu_step_record(uint64_t *record, unsigned count, unsigned mask, struct rf_step *step)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t slice = record[i];
+        if (!(RF_WORD_M(slice) & mask))
+            continue;
+        uint32_t r = RF_WORD_Y(slice) | (slice & RF_ODD_BIT ? RF_IS_SET : 0);
+        uint64_t cell = accu_step_cell(step, (uint64_t)RF_WORD_X(slice) << 32 | r, RF_WORD_M(slice));
+        struct rf_slice made = { .mask = (uint8_t)RF_WORD_M(slice), .cell.word = cell };
+        __atomic_store_n(&record[i], rf_slice_in_record(&made), __ATOMIC_RELAXED);
+    }
+}
+
+/* The lock is held. */
+static bool accu_step_units(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step)
+{
+    unsigned first = (unsigned)__builtin_ctz(mask), last = 31 - (unsigned)__builtin_clz(mask), count = RF_WORD_M(word);
+    if (rf_word_has_lanes(word)) {
+        uint64_t *lane = rf_lane_at(RF_WORD_X(word));
+        if (mask >> first & ((mask >> first) + 1)) /* bytes that do not lie together */
+            return false;
+        if (!(step->flags & RF_A_WRITE) && makes_set(lane + first, lane + last + 1, step))
+            return false;
+        accu_step_lanes(lane, first, last, step);
+        if (lane[0] == lane[RF_GRANULE - 1])
+            rf_lanes_leave(step->stripe, place, lane);
+        return true;
+    }
+    uint64_t *record = rf_record_at(RF_WORD_X(word), count);
+    if (!accu_fits(record, count, mask, step->flags))
+        return false;
+    accu_step_record(record, count, mask, step);
+    return true;
+}
+
+bool rf_accu_units_step(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step)
+{
+    struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    bool stepped = __atomic_load_n(place, __ATOMIC_RELAXED) == word && accu_step_units(place, word, mask, step);
+    rf_spin_unlock(&stripe->lock);
+    step->stripe = NULL;
+    return stepped;
+}
