@@ -54,7 +54,7 @@ RT := $(B)/lib/libredflag-rt.so.0
 HEADER := $(B)/include/redflag.h
 # ... libtsan.so.2 when the program runs, libtsan.so when gcc links it; a directory of their own, so that it is all the loader sees.
 RT_NAMES := libtsan.so.2 libtsan.so libredflag-rt.so.0
-RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(filter-out guest/chase/%,$(wildcard guest/*.c guest/*/*.c guest/*.S))))
+RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(filter-out guest/chase/% guest/inline/%,$(wildcard guest/*.c guest/*/*.c guest/*.S))))
 # The compiler's own calls of these must not reach the functions of that name that the guest gives to the program.
 RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=rf_internal_$f)
 RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g1 -fPIC -fvisibility=hidden \
@@ -76,8 +76,12 @@ CHASE_OBJS := $(CHASE_OWN) $(patsubst %,$(B)/obj/guest/%.o,maps memory modules o
 LLVM_CONFIG := $(firstword $(shell command -v llvm-config-14 llvm-config 2>/dev/null))
 STATIC := $(if $(LLVM_CONFIG),$(B)/lib/redflag/redflag-static)
 STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard static/*.c))
+# `redflag cc --inline` needs hooks as bitcode, too, which only clang makes.
+CLANG := $(firstword $(shell command -v clang-14 clang 2>/dev/null))
+INLINE := $(if $(and $(LLVM_CONFIG),$(CLANG)),$(B)/lib/redflag/redflag-inline $(B)/lib/redflag/hooks.bc)
+INLINE_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard inline/*.c))
 
-all: $(B)/redflag $(STATIC) $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILES)
+all: $(B)/redflag $(STATIC) $(INLINE) $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILES)
 
 rt: $(RT) $(HEADER)
 
@@ -86,7 +90,7 @@ $(HEADER): include/redflag.h
 	@mkdir -p $(@D)
 	@cp $< $@
 
-$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
+$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(INLINE_OBJS) $(TEST_OBJS): $(B)/obj/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  cc    $@")
 	$(Q)$(CC) $(RF_CFLAGS) -MMD -MP -c -o $@ $<
@@ -146,12 +150,22 @@ $(LIB): $(LIB_OBJS)
 	$(if $(V),,@echo "  ar    $@")
 	$(Q)ar rcs $@ $^
 
-$(STATIC_OBJS): RF_CFLAGS += -isystem $(shell $(LLVM_CONFIG) --includedir)
+$(STATIC_OBJS) $(INLINE_OBJS): RF_CFLAGS += -isystem $(shell $(LLVM_CONFIG) --includedir)
 
 $(STATIC): $(STATIC_OBJS)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  link  $@")
 	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs core bitreader linker target)
+
+$(B)/lib/redflag/redflag-inline: $(INLINE_OBJS)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  link  $@")
+	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs core bitreader bitwriter linker passes)
+
+$(B)/lib/redflag/hooks.bc: guest/inline/hooks.c guest/hot.h $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  bc    $@")
+	$(Q)$(CLANG) -std=gnu11 -I. $(WARN) -O2 -g0 -fPIC -ffreestanding -emit-llvm -c -o $@ $<
 
 $(FLEET): $(FLEET_OBJS)
 	$(if $(V),,@echo "  ar    $@")
@@ -296,6 +310,7 @@ install: all
 	install -d $(LIB_DIR)/redflag/tsan $(LIB_DIR)/redflag/go
 	install -m 644 $(GO_FILES) $(LIB_DIR)/redflag/go
 	$(if $(STATIC),install -m 755 $(STATIC) $(LIB_DIR)/redflag)
+	$(if $(INLINE),install -m 755 $(firstword $(INLINE)) $(LIB_DIR)/redflag && install -m 644 $(lastword $(INLINE)) $(LIB_DIR)/redflag)
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
 	install -d $(LIB_DIR)/redflag/chase
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(CHASE)) $(LIB_DIR)/redflag/chase/$$name; done
@@ -322,4 +337,4 @@ clean:
 FORCE:
 .PHONY: FORCE policies bench-sync lardvm soak all rt help setup demo tests unit programs programs-detectors tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(INLINE_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

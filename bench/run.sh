@@ -2,7 +2,7 @@
 # The runtime beside gcc's and clang's ThreadSanitizer, on real programs and small kernels, as Markdown tables on standard output.
 #
 #   PROGRAMS  which ones (default: all; "kernels" stands for the small ones)
-#   VARIANTS  which ones (default: native gcc-redflag gcc-tsan clang-tsan; native always runs; there is clang-redflag, too, and
+#   VARIANTS  which ones (default: native gcc-redflag gcc-tsan clang-tsan; native always runs; there are clang-redflag and clang-inline, too, and
 #             gcc+detector=pacer,rate=0.01: the binary of gcc-redflag with these options)
 #   ROUNDS    how often each is run; the least processor time and the largest resident set count (default 3)
 #   SCALE     amount of work, in percent (default 100)
@@ -67,6 +67,7 @@ for variant in $variants; do
         ;;
     clang-tsan) build clang "clang -fsanitize=thread" "clang++ -fsanitize=thread" & ;;
     clang-redflag) REDFLAG_CC=clang REDFLAG_CXX=clang++ build clang-redflag "$redflag cc" "$redflag c++" & ;;
+    clang-inline) REDFLAG_CC=clang REDFLAG_CXX=clang++ build clang-inline "$redflag cc --inline" "$redflag c++ --inline" & ;;
     *) say "$variant: no such variant" && exit 2 ;;
     esac
 done
@@ -123,7 +124,7 @@ run() {
     # shellcheck disable=SC2086
     case $variant in
     native) timeout "$limit" "$@" ;;
-    *-redflag) env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet" timeout "$limit" "$@" ;;
+    *-redflag | clang-inline) env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet" timeout "$limit" "$@" ;;
     gcc+*)
         options=$(echo "${variant#gcc+}" | tr , :)
         env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet:$options" timeout "$limit" "$@"

@@ -1,6 +1,6 @@
 /* redflag cc, redflag c++: a compiler like the one underneath, whose programs find their races.
  *
- * 1. It becomes the compiler: no process stays between. All arguments are passed on as they are; ours come first, so that the user's
+ * 1. It becomes the compiler: no process stays between, but for --inline (cli/cc_inline.h). All arguments are passed on as they are; ours come first, so that the user's
  *    own -fsanitize= and -fno-sanitize= have the last word.
  * 2. What is compiled is compiled with -fsanitize=thread. What is linked gets our runtime in place of the compiler's:
  *      gcc    asks the linker for -ltsan and finds ours under that name, in a directory of its own; its start-up object
@@ -10,7 +10,6 @@
  *    redflag.h is found last of all places, so that it stands in nobody's way.
  * 3. What is neither compiled nor linked (questions like --version or -print-file-name) reaches the compiler untouched.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,15 +19,12 @@
 #include <unistd.h>
 
 #include "cli/cc_bitcode.h"
+#include "cli/cc_inline.h"
 #include "cli/cc_sites.h"
+#include "cli/cc_words.h"
 #include "cli/cli.h"
 #include "cli/places.h"
 #include "trace/grow.h"
-
-struct words {
-    char **word;
-    size_t count;
-};
 
 /* What the arguments ask for. */
 struct wish {
@@ -44,55 +40,6 @@ struct wish {
     const char *language; /* of -x */
 };
 
-static void add(struct words *words, const char *word)
-{
-    words->word = rf_resize(words->word, (words->count + 2) * sizeof *words->word);
-    words->word[words->count++] = (char *)word;
-    words->word[words->count] = NULL;
-}
-
-/* Splits as a shell and as the compilers' response files do: blanks, quotes, backslashes. */
-static void split(struct words *words, const char *text)
-{
-    size_t length = strlen(text);
-    while (*text) {
-        while (isspace((unsigned char)*text))
-            text++;
-        if (!*text)
-            return;
-        char *word = rf_zeroed(length + 1, 1), *end = word, quote = 0;
-        for (; *text && (quote || !isspace((unsigned char)*text)); text++) {
-            if (*text == '\\' && quote != '\'' && text[1])
-                *end++ = *++text;
-            else if (quote ? *text == quote : *text == '"' || *text == '\'')
-                quote = quote ? 0 : *text;
-            else
-                *end++ = *text;
-        }
-        add(words, word);
-    }
-}
-
-static bool starts(const char *text, const char *with)
-{
-    return !strncmp(text, with, strlen(with));
-}
-
-static bool in(const char *const *list, const char *word)
-{
-    for (; *list; list++)
-        if (!strcmp(*list, word))
-            return true;
-    return false;
-}
-
-static const char *const take_another[] = {
-    "-o", "-x", "-I", "-D", "-U", "-L", "-B", "-T", "-u", "-e", "-z", "-A", "-G", "-h", "-include", "-imacros", "-include-pch",
-    "-isystem", "-iquote", "-idirafter", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "-isysroot", "-imultilib", "-MF", "-MT",
-    "-MQ", "-MJ", "-Xlinker", "-Xpreprocessor", "-Xassembler", "-Xclang", "-mllvm", "--param", "-aux-info", "-dumpbase",
-    "-dumpbase-ext", "-dumpdir", "-target", "-wrapper", "-gcc-toolchain", "--sysroot", "-specs", "-arch", "-rpath", "--serialize-diagnostics",
-    "-serialize-diagnostics", "-isystem-after", "-stdlib++-isystem", NULL };
-
 static const char *const stop_early[] = { "-c",  "-S", "-E", "-M", "-MM", "-fsyntax-only", "--compile", "--assemble",
                                           "--preprocess", "-emit-ast", "--analyze", "--precompile", NULL };
 
@@ -103,7 +50,7 @@ static bool is_header(const char *name)
 {
     static const char *const endings[] = { "h", "hh", "hpp", "hxx", "H", "hp", "h++", "tcc", NULL };
     const char *dot = strrchr(name, '.');
-    return dot && in(endings, dot + 1);
+    return dot && rf_word_in(endings, dot + 1);
 }
 
 static bool is_assembly(const char *name, const char *language)
@@ -125,25 +72,17 @@ static void sanitizers(struct wish *wish, const char *list, bool on)
     }
 }
 
-static void look(struct wish *wish, const struct words *arguments, unsigned depth);
+static void look(struct wish *wish, const struct rf_words *arguments, unsigned depth);
 
 /* The arguments in a file: a file that is not there is the compiler's to complain about. */
 static void look_in_file(struct wish *wish, const char *name, unsigned depth)
 {
-    FILE *file = depth < 20 ? fopen(name, "r") : NULL;
-    if (!file) {
+    struct rf_words inside = { NULL, 0 };
+    if (depth >= RF_WORDS_DEPTH || !rf_words_of_file(&inside, name)) {
         wish->inputs = true;
         wish->all_headers = wish->all_assembly = false;
         return;
     }
-    char *text = NULL;
-    size_t size = 0;
-    ssize_t length = getdelim(&text, &size, 0, file);
-    fclose(file);
-    struct words inside = { NULL, 0 };
-    if (length > 0)
-        split(&inside, text);
-    free(text);
     look(wish, &inside, depth + 1);
     for (size_t i = 0; i < inside.count; i++)
         if (!strcmp(inside.word[i], "-static-libtsan"))
@@ -159,16 +98,17 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         if (!(wish->language ? strstr(wish->language, "-header") != NULL : is_header(word)))
             wish->all_headers = false;
         wish->all_assembly &= is_assembly(word, wish->language);
-    } else if (in(stop_early, word)) {
+    } else if (rf_word_in(stop_early, word)) {
         wish->stops_early = true;
-    } else if (in(questions, word) || starts(word, "-print-") || starts(word, "--print-") || starts(word, "--help=")) {
+    } else if (rf_word_in(questions, word) || rf_word_starts(word, "-print-") || rf_word_starts(word, "--print-") ||
+               rf_word_starts(word, "--help=")) {
         wish->question = true;
-    } else if (starts(word, "-l")) {
+    } else if (rf_word_starts(word, "-l")) {
         wish->inputs = true;
         wish->all_headers = false;
     } else if (!strcmp(word, "-x")) {
         wish->language = next && strcmp(next, "none") ? next : NULL;
-    } else if (starts(word, "-x")) {
+    } else if (rf_word_starts(word, "-x")) {
         wish->language = strcmp(word + 2, "none") ? word + 2 : NULL;
     } else if (!strcmp(word, "-shared") || !strcmp(word, "--shared")) {
         wish->shared = true;
@@ -178,25 +118,25 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         wish->no_libraries = true;
     } else if (!strcmp(word, "-static") || !strcmp(word, "-static-pie") || !strcmp(word, "--static")) {
         wish->refused = "a static program cannot be watched: the runtime is a shared library; link without -static";
-    } else if (starts(word, "-fsanitize=")) {
+    } else if (rf_word_starts(word, "-fsanitize=")) {
         sanitizers(wish, word + strlen("-fsanitize="), true);
-    } else if (starts(word, "-fno-sanitize=")) {
+    } else if (rf_word_starts(word, "-fno-sanitize=")) {
         sanitizers(wish, word + strlen("-fno-sanitize="), false);
     }
 }
 
-static void look(struct wish *wish, const struct words *arguments, unsigned depth)
+static void look(struct wish *wish, const struct rf_words *arguments, unsigned depth)
 {
     for (size_t i = 0; i < arguments->count; i++) {
         const char *word = arguments->word[i];
         look_at(wish, word, i + 1 < arguments->count ? arguments->word[i + 1] : NULL, depth);
-        if (in(take_another, word))
+        if (rf_cc_takes_another(word))
             i++;
     }
 }
 
 /* What the compiler prints on a question; empty if it cannot be asked. */
-static void ask(const struct words *compiler, const char *question, char *answer, size_t size)
+static void ask(const struct rf_words *compiler, const char *question, char *answer, size_t size)
 {
     int ends[2];
     answer[0] = 0;
@@ -204,10 +144,10 @@ static void ask(const struct words *compiler, const char *question, char *answer
         return;
     pid_t child = fork();
     if (child == 0) {
-        struct words command = { NULL, 0 };
+        struct rf_words command = { NULL, 0 };
         for (size_t i = 0; i < compiler->count; i++)
-            add(&command, compiler->word[i]);
-        add(&command, question);
+            rf_words_add(&command, compiler->word[i]);
+        rf_words_add(&command, question);
         dup2(ends[1], 1);
         close(ends[0]);
         close(ends[1]);
@@ -225,7 +165,7 @@ static void ask(const struct words *compiler, const char *question, char *answer
 }
 
 /* Does the compiler call itself clang? Its name tells, or it is asked. */
-static bool is_clang(const struct words *compiler)
+static bool is_clang(const struct rf_words *compiler)
 {
     for (size_t i = 0; i < compiler->count; i++) {
         const char *slash = strrchr(compiler->word[i], '/'), *name = slash ? slash + 1 : compiler->word[i];
@@ -241,26 +181,26 @@ static bool is_clang(const struct words *compiler)
     return strstr(answer, "clang") != NULL;
 }
 
-static void add_linker(struct words *command, const char *option, const char *value)
+static void add_linker(struct rf_words *command, const char *option, const char *value)
 {
-    add(command, "-Xlinker");
-    add(command, option);
+    rf_words_add(command, "-Xlinker");
+    rf_words_add(command, option);
     if (value) {
-        add(command, "-Xlinker");
-        add(command, value);
+        rf_words_add(command, "-Xlinker");
+        rf_words_add(command, value);
     }
 }
 
-static void add_runtime(struct words *command, const struct rf_places *places)
+static void add_runtime(struct rf_words *command, const struct rf_places *places)
 {
     add_linker(command, "--push-state", NULL);
     add_linker(command, "--no-as-needed", NULL);
-    add(command, places->library);
+    rf_words_add(command, places->library);
     add_linker(command, "--pop-state", NULL);
 }
 
 /* clang's archives for the other checks, which went out with its runtime for threads. */
-static void add_other_checks(struct words *command, const struct words *compiler, bool cxx)
+static void add_other_checks(struct rf_words *command, const struct rf_words *compiler, bool cxx)
 {
     static const char *const archives[] = { "libclang_rt.ubsan_standalone-x86_64.a", "libclang_rt.ubsan_standalone_cxx-x86_64.a" };
     for (int i = 0; i < 1 + cxx; i++) {
@@ -273,7 +213,7 @@ static void add_other_checks(struct words *command, const struct words *compiler
             continue;
         }
         add_linker(command, "--whole-archive", NULL);
-        add(command, path);
+        rf_words_add(command, path);
         add_linker(command, "--no-whole-archive", NULL);
     }
 }
@@ -292,8 +232,8 @@ static int compile(bool cxx, int argc, char **argv)
 {
     const char *who = cxx ? "redflag c++" : "redflag cc";
     const char *variable = cxx ? "REDFLAG_CXX" : "REDFLAG_CC", *set = getenv(variable);
-    struct words command = { NULL, 0 }, arguments = { NULL, 0 };
-    split(&command, set && *set ? set : cxx ? "g++" : "gcc");
+    struct rf_words command = { NULL, 0 }, arguments = { NULL, 0 };
+    rf_words_split(&command, set && *set ? set : cxx ? "g++" : "gcc");
     if (!command.count) {
         fprintf(stderr, "%s: %s names no compiler\n", who, variable);
         return RF_EXIT_USAGE;
@@ -303,14 +243,19 @@ static int compile(bool cxx, int argc, char **argv)
         fprintf(stderr, "%s: %s is redflag itself; it names the compiler underneath, as gcc or clang\n", who, variable);
         return RF_EXIT_USAGE;
     }
+    bool inlines = rf_cc_wants_inline(&argc, argv);
     const char *candidates = rf_cc_wants_sites(&argc, argv);
+    if (inlines && candidates) {
+        fprintf(stderr, "%s: --inline and --sites do not go together: inlined hooks are no sites\n", who);
+        return RF_EXIT_USAGE;
+    }
     if (rf_cc_wants_bitcode(&argc, argv)) {
         int status = rf_cc_bitcode(cxx, argc, argv);
         if (status)
             return status;
     }
     for (int i = 1; i < argc; i++)
-        add(&arguments, argv[i]);
+        rf_words_add(&arguments, argv[i]);
     struct wish wish = { .all_headers = true, .all_assembly = true };
     look(&wish, &arguments, 0);
 
@@ -324,11 +269,15 @@ static int compile(bool cxx, int argc, char **argv)
     bool placed = builds && rf_cli_places(&places, links ? who : NULL);
     if (links && !placed)
         return RF_EXIT_USAGE;
-    struct words compiler = { NULL, 0 };
+    struct rf_words compiler = { NULL, 0 };
     for (size_t i = 0; i < command.count; i++)
-        add(&compiler, command.word[i]);
+        rf_words_add(&compiler, command.word[i]);
     bool compiles = builds && !wish.all_assembly && !wish.all_headers;
-    bool clang = (links || (candidates && compiles)) && is_clang(&compiler);
+    bool clang = (links || ((candidates || inlines) && compiles)) && is_clang(&compiler);
+    if (inlines && builds && !clang && (links || compiles)) {
+        fprintf(stderr, "%s: --inline needs clang, and %s is not: set %s=%s\n", who, compiler.word[0], variable, cxx ? "clang++" : "clang");
+        return RF_EXIT_USAGE;
+    }
     struct rf_cc_sites sites = { .instrument = true };
     if (candidates && compiles && arguments.count) {
         int status = rf_cc_sites(&sites, candidates, compiler.word, arguments.word, clang, who);
@@ -336,33 +285,41 @@ static int compile(bool cxx, int argc, char **argv)
             return status;
     }
     if (sites.instrument && (links || (builds && !wish.all_assembly)))
-        add(&command, "-fsanitize=thread");
+        rf_words_add(&command, "-fsanitize=thread");
     char ignore[128];
     if (sites.instrument && sites.ignore_list[0]) {
         snprintf(ignore, sizeof ignore, "-fsanitize-ignorelist=%s", sites.ignore_list);
-        add(&command, ignore);
+        rf_words_add(&command, ignore);
         tell_ccache(sites.ignore_list);
     }
     if (placed && places.include[0] && !wish.all_assembly) {
-        add(&command, "-idirafter");
-        add(&command, places.include);
+        rf_words_add(&command, "-idirafter");
+        rf_words_add(&command, places.include);
     }
+    struct rf_words first = { NULL, 0 }; /* what compiles, and does not link */
+    for (size_t i = 0; i < command.count; i++)
+        rf_words_add(&first, command.word[i]);
     if (links) {
         add_linker(&command, "-rpath", places.lib);
         if (clang)
-            add(&command, "-fno-sanitize-link-runtime");
+            rf_words_add(&command, "-fno-sanitize-link-runtime");
         else {
-            add(&command, "-L");
-            add(&command, places.tsan);
+            rf_words_add(&command, "-L");
+            rf_words_add(&command, places.tsan);
         }
         if (!wish.not_ours && (clang ? wish.shared || !wish.no_libraries : wish.shared && wish.no_libraries))
             add_runtime(&command, &places);
         if (clang && wish.other_checks)
             add_other_checks(&command, &compiler, cxx);
     }
+    if (inlines && compiles && sites.instrument && !wish.not_ours) {
+        int status = rf_cc_inline(&first, &command, &arguments, links, who);
+        if (status >= 0)
+            return status;
+    }
     for (size_t i = 0; i < arguments.count; i++)
         if (!links || strcmp(arguments.word[i], "-static-libtsan"))
-            add(&command, arguments.word[i]);
+            rf_words_add(&command, arguments.word[i]);
     execvp(command.word[0], command.word);
     fprintf(stderr, "%s: %s: %s; %s names the compiler\n", who, command.word[0], strerror(errno), variable);
     return RF_EXIT_USAGE;
@@ -381,6 +338,7 @@ static int help(const char *command, const char *variable, const char *compiler)
            "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own, but\n"
            "  --sites FILE   instrument only what holds sites that FILE lists, for `redflag chase`: functions with clang, files with\n"
            "                 gcc\n"
+           "  --inline   put what nearly every access needs into the program's own code, so that it runs faster; needs clang\n"
            "  --bitcode   leave the source as LLVM bitcode beside the object, FILE.bc, for `redflag static`; needs clang\n"
            "Run the result as it is, or with `redflag run`, which takes options.\n",
            command, variable, compiler);

@@ -23,6 +23,7 @@ bool rf_program_sites(struct rf_site_list *list, const char *path, bool librarie
     struct rf_program program;
     struct rf_places places = { .tsan = "" };
     char error[256];
+    size_t before = list->count;
     if (!rf_site_list_add(list, path, error)) {
         fprintf(stderr, "%s: %s\n", who, error);
         return false;
@@ -31,5 +32,9 @@ bool rf_program_sites(struct rf_site_list *list, const char *path, bool librarie
     rf_cli_places(&places, NULL);
     if (libraries && program.kind == RF_PROGRAM_ELF && program.dynamic)
         rf_program_libraries(path, &places, add_library, list);
+    for (size_t i = before; i < list->count; i++)
+        if (list->modules[i]->inlined)
+            fprintf(stderr, "%s: %s was compiled with --inline: accesses with inlined hooks are no sites, and stay in the code\n", who,
+                    list->modules[i]->path);
     return true;
 }

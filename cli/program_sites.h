@@ -4,7 +4,8 @@
 
 #include "sites/list.h"
 
-/* Adds those of the file, and if it is a program and `libraries`, of its libraries too, except the runtime. False, with one line for
+/* Adds those of the file, and if it is a program and `libraries`, of its libraries too, except the runtime. One with inlined hooks is
+ * named in a line. False, with one line for
  * the user, if the file itself cannot be read. */
 bool rf_program_sites(struct rf_site_list *list, const char *path, bool libraries, const char *who);
 

@@ -14,6 +14,7 @@
 #define RF_PUT_GATE 0x7a5a7a5a7a5a0002
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004
+#define RF_PUT_COLD 0x7a5a7a5a7a5a0005
 #define RF_PUT_HOOK 0x7a5a0100
 
         .text
@@ -26,9 +27,9 @@
         movabs  $RF_WORDS, %rcx
         mov     (%rax,%rcx), %rdx
 .else
-        mov     rf_plane_mask(%rip), %rax
+        mov     rf_plane_now(%rip), %rax
         and     %rdi, %rax
-        add     rf_plane_words(%rip), %rax
+        add     rf_plane_now + 8(%rip), %rax
         mov     rf_hot@gottpoff(%rip), %rcx
         mov     (%rax), %rdx
 .endif
@@ -41,6 +42,19 @@
 .else
         mov     %rax, %r8
 .endif
+.endm
+
+/* Behind the checks: a hook's return, or that of a cold one, which gives back the registers that the checks use. */
+.macro RETURN
+.if .Lcold
+        pop     %r9
+        pop     %r8
+        pop     %rsi
+        pop     %rdx
+        pop     %rcx
+        pop     %rax
+.endif
+        ret
 .endm
 
 /* The same for some bytes of a granule: jumps to 2 unless the word, of one of the two plain forms or mixed, says that these were accessed
@@ -79,7 +93,7 @@
         not     %eax
         test    %edx, %eax
         jne     2f
-        ret
+        RETURN
 .endm
 
 /* The same for one that two threads read: jumps to \to unless the word has that form and the pair's read, which is not in Y, is of this
@@ -108,7 +122,7 @@
         jae     \to
         cmp     %rdx, (%r8)
         jne     \to
-        ret
+        RETURN
 .endm
 
 /* The word -> %rdx. An access to all of a granule goes to 4 if that has one of the two plain forms: all that it says of this epoch has been
@@ -150,7 +164,7 @@
         jmp     3f
 9:      cmp     %rdx, (%r8)
         jne     3f
-        ret
+        RETURN
 .endm
 
 /* The same for a granule in lanes: goes on at 7 if it is not, and jumps to 4 unless the cells of all bytes have one moment of this epoch. The word
@@ -190,7 +204,7 @@
         jae     4f
         cmp     %rdx, (%r8)
         jne     4f
-        ret
+        RETURN
 7:
 .endm
 
@@ -208,6 +222,8 @@
         mov     rf_hot@gottpoff(%rip), %rcx
         or      %fs:RF_HOT_STAMP(%rcx), %rdx
         mov     %fs:RF_HOT_SEEN(%rcx), %rax
+        test    %rax, %rax /* a resolver runs before the loader has filled in what threads begin with */
+        je      4f
 .endif
         xor     8 * \write(%rax,%rsi), %rdx
         cmp     $0xff, %rdx
@@ -221,7 +237,7 @@
         test    %eax, %edx
 .endif
         jne     4f
-        ret
+        RETURN
 .endm
 
 /* Jumps to 1 unless the word in %rdx says that all of the granule was accessed in this epoch. */
@@ -252,12 +268,20 @@
 .endm
 
 .macro GO_SLOW near size flags
+.if .Lcold == 0
         mov     (%rsp), %rsi
+.endif
         mov     $\size, %edx
         mov     $\flags, %ecx
 .if \near
+.if .Lcold
+        movabs  $RF_PUT_COLD, %rax
+.else
         movabs  $RF_PUT_SLOW, %rax
+.endif
         jmp     *%rax
+.elseif .Lcold
+        jmp     rf_cold_access
 .else
         jmp     rf_slow_access
 .endif
@@ -280,12 +304,8 @@ near_\name:
 .endif
 .endm
 
-.macro READ near name size flags
-        BEGIN   \near \name
-        LOAD_WORD \near
-        CHECK_READ \near
-        ret
-1:      KEEP_PLACE \near
+/* What comes after the first look, which has found no repetition. */
+.macro READ_ON near size flags
 .if \size < 8
         CHECK_PART \near \size 0
 .endif
@@ -301,15 +321,9 @@ near_\name:
         CHECK_MAP \near
 3:      CHECK_SEEN \near \size 0
 4:      GO_SLOW \near \size \flags
-        END     \near \name
 .endm
 
-.macro WRITE near name size flags
-        BEGIN   \near \name
-        LOAD_WORD \near
-        CHECK_WRITE \near
-        ret
-1:      KEEP_PLACE \near
+.macro WRITE_ON near size flags
 .if \size < 8
         CHECK_PART \near \size 1
 2:      mov     (%r8), %rdx
@@ -319,6 +333,25 @@ near_\name:
         CHECK_LANES \near \size 1
         CHECK_SEEN \near \size 1
 4:      GO_SLOW \near \size \flags
+.endm
+
+.macro READ near name size flags
+        BEGIN   \near \name
+        LOAD_WORD \near
+        CHECK_READ \near
+        ret
+1:      KEEP_PLACE \near
+        READ_ON \near \size \flags
+        END     \near \name
+.endm
+
+.macro WRITE near name size flags
+        BEGIN   \near \name
+        LOAD_WORD \near
+        CHECK_WRITE \near
+        ret
+1:      KEEP_PLACE \near
+        WRITE_ON \near \size \flags
         END     \near \name
 .endm
 
@@ -430,6 +463,61 @@ near_\name:
         FUNC_EXIT \near
 .endm
 
+/* Where code with the first look inlined (guest/inline/hooks.c) goes on. */
+.macro COLD_BEGIN near name
+        BEGIN   \near \name
+        push    %rax
+        push    %rcx
+        push    %rdx
+        push    %rsi
+        push    %r8
+        push    %r9
+.endm
+
+.macro COLD_READ near name size flags
+        COLD_BEGIN \near \name
+        LOAD_WORD \near
+        KEEP_PLACE \near
+        READ_ON \near \size \flags
+        END     \near \name
+.endm
+
+.macro COLD_WRITE near name size flags
+        COLD_BEGIN \near \name
+        LOAD_WORD \near
+        KEEP_PLACE \near
+        WRITE_ON \near \size \flags
+        END     \near \name
+.endm
+
+.macro COLD_WIDE near name size flags
+        COLD_BEGIN \near \name
+        GO_SLOW \near \size \flags
+        END     \near \name
+.endm
+
+.macro ALL_COLD near
+        .set    .Lcold, 1
+        COLD_READ \near __tsan_cold_read1 1 0
+        COLD_READ \near __tsan_cold_read2 2 0
+        COLD_READ \near __tsan_cold_read4 4 0
+        COLD_READ \near __tsan_cold_read8 8 0
+        COLD_READ \near __tsan_cold_vptr_read 8 4
+        COLD_WRITE \near __tsan_cold_write1 1 1
+        COLD_WRITE \near __tsan_cold_write2 2 1
+        COLD_WRITE \near __tsan_cold_write4 4 1
+        COLD_WRITE \near __tsan_cold_write8 8 1
+        COLD_WIDE \near __tsan_cold_read16 16 0
+        COLD_WIDE \near __tsan_cold_write16 16 1
+        COLD_WIDE \near __tsan_cold_unaligned_read2 2 0
+        COLD_WIDE \near __tsan_cold_unaligned_read4 4 0
+        COLD_WIDE \near __tsan_cold_unaligned_read8 8 0
+        COLD_WIDE \near __tsan_cold_unaligned_write2 2 1
+        COLD_WIDE \near __tsan_cold_unaligned_write4 4 1
+        COLD_WIDE \near __tsan_cold_unaligned_write8 8 1
+        .set    .Lcold, 0
+.endm
+
 /* Ranges are not hot: their copies only save the way through the PLT (guest/plain_hooks.c). */
 .macro RANGE name put
         BEGIN   1 \name
@@ -490,7 +578,54 @@ near_\name:
         .long   RF_PUT_HOOK
 .endm
 
+        .set    .Lcold, 0
         ALL     0
+        ALL_COLD 0
+
+/* The long way of a cold hook, which has pushed what the checks use: the caller's other registers are kept, too, those of vectors among
+ * them. Their upper halves, where there are such, nothing in this library touches. Here, and not in copies, so that stacks can be
+ * walked through it. */
+        .globl  rf_cold_access
+        .hidden rf_cold_access
+        .type   rf_cold_access, @function
+rf_cold_access:
+        .cfi_startproc
+        .cfi_def_cfa_offset 56
+        push    %rdi
+        .cfi_adjust_cfa_offset 8
+        push    %r10
+        .cfi_adjust_cfa_offset 8
+        mov     64(%rsp), %rsi
+        sub     $264, %rsp
+        .cfi_adjust_cfa_offset 264
+.irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+        movaps  %xmm\n, 16 * \n(%rsp)
+.endr
+        call    rf_slow_access
+.irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+        movaps  16 * \n(%rsp), %xmm\n
+.endr
+        add     $264, %rsp
+        .cfi_adjust_cfa_offset -264
+        pop     %r10
+        .cfi_adjust_cfa_offset -8
+        pop     %rdi
+        .cfi_adjust_cfa_offset -8
+        pop     %r9
+        .cfi_adjust_cfa_offset -8
+        pop     %r8
+        .cfi_adjust_cfa_offset -8
+        pop     %rsi
+        .cfi_adjust_cfa_offset -8
+        pop     %rdx
+        .cfi_adjust_cfa_offset -8
+        pop     %rcx
+        .cfi_adjust_cfa_offset -8
+        pop     %rax
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size   rf_cold_access, . - rf_cold_access
 
 /* Not run where they stand. */
         .section .rodata
@@ -501,6 +636,7 @@ rf_near_begin:
         ALL     1
         RANGE   __tsan_read_range RF_PUT_READ_RANGE
         RANGE   __tsan_write_range RF_PUT_WRITE_RANGE
+        ALL_COLD 1
 
 /* For each M of a mixed word: the bytes that were read or written in Y, those that were written in it (rf_mixed_masks in guest/granule.c).
  * Other values of M name none. */
@@ -563,6 +699,15 @@ rf_near_names:
         NAME    __tsan_func_exit
         NAME    __tsan_read_range
         NAME    __tsan_write_range
+        .irp    size, 1, 2, 4, 8, 16
+        NAME    __tsan_cold_read\size
+        NAME    __tsan_cold_write\size
+        .endr
+        .irp    size, 2, 4, 8
+        NAME    __tsan_cold_unaligned_read\size
+        NAME    __tsan_cold_unaligned_write\size
+        .endr
+        NAME    __tsan_cold_vptr_read
         .long   -1
 
         .section .note.GNU-stack, "", @progbits

@@ -99,7 +99,15 @@ extern uint64_t rf_seen_nothing[2 * RF_SEEN] RF_OURS;
 extern const struct rf_fresh rf_fresh_nothing RF_OURS;
 #define RF_HOT_NONE { .seen = rf_seen_nothing, .fresh = &rf_fresh_nothing }
 
-extern RF_TLS struct rf_hot rf_hot;
+/* Exported, as the plane is: code with hooks inlined (guest/inline/hooks.c) looks at it. */
+extern RF_TLS struct rf_hot rf_hot __attribute__((visibility("default")));
+
+/* Where such code, and the hooks that programs call, find the words: until the guest has started, one word of zeros. */
+struct rf_plane {
+    uintptr_t mask;
+    uint64_t *words;
+};
+extern struct rf_plane rf_plane_now RF_OURS; /* exported as rf_plane: guest/start.c */
 
 _Static_assert(offsetof(struct rf_hot, base) == RF_HOT_BASE && offsetof(struct rf_hot, span) == RF_HOT_SPAN &&
                    offsetof(struct rf_hot, base2) == RF_HOT_BASE2 && offsetof(struct rf_hot, top) == RF_HOT_TOP &&

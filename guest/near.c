@@ -30,11 +30,13 @@
 /* guest/hooks.S */
 extern const char rf_near_begin[], rf_near_end[], rf_near_names[], rf_near_gates[];
 void rf_slow_access(void);
+void rf_cold_access(void);
 #define RF_PUT_TLS 0x7a5a0000u
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001u
 #define RF_PUT_GATE 0x7a5a7a5a7a5a0002u
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003u
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004u
+#define RF_PUT_COLD 0x7a5a7a5a7a5a0005u
 #define RF_PUT_HOOK 0x7a5a0100u
 /* guest/plain_hooks.c: __tsan_read_range() and __tsan_write_range(), by names of our own. */
 void rf_hook_read_range(void *addr, size_t size) RF_OURS;
@@ -130,7 +132,8 @@ static unsigned gate_kind(const char *name)
     return !rf_text_has(name, "unaligned") ? 0 : rf_text_has(name, "2") ? 1 : rf_text_has(name, "4") ? 2 : 3;
 }
 
-/* By a hook's number / 16, as templates are aligned: where its gate lies in each block. What enters and leaves functions has none: 0. */
+/* By a hook's number / 16, as templates are aligned: where its gate lies in each block. What enters and leaves functions has none, nor have cold
+ * hooks, whose caller keeps its registers: 0. */
 #define TEMPLATES_MOST (4 * PAGE)
 static uint16_t gates[TEMPLATES_MOST / 16];
 
@@ -164,6 +167,7 @@ static void fill_block(uint8_t *to, void *unused)
         uint64_t word = 0;
         __builtin_memcpy(&word, to + i, i + 8 <= size ? 8 : 4);
         uintptr_t function = word == RF_PUT_SLOW          ? (uintptr_t)&rf_slow_access
+                             : word == RF_PUT_COLD        ? (uintptr_t)&rf_cold_access
                              : word == RF_PUT_READ_RANGE  ? (uintptr_t)&rf_hook_read_range
                              : word == RF_PUT_WRITE_RANGE ? (uintptr_t)&rf_hook_write_range
                                                           : 0;
@@ -182,7 +186,7 @@ static void fill_block(uint8_t *to, void *unused)
     uint8_t *gate = to + gates_at();
     for (const char *at = rf_near_names; has_gates() && (__builtin_memcpy(&hook, at, sizeof hook), hook != RF_NO_HOOK);) {
         at += sizeof hook;
-        if (!rf_text_has(at, "func"))
+        if (!rf_text_has(at, "func") && !rf_text_has(at, "cold"))
             fill_gate(to, hook, at, gate);
         gate += GATE_ROOM;
         while (*at++)

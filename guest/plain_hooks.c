@@ -46,7 +46,7 @@ HOOK(__tsan_read_write16, 16, RF_A_WRITE)
 /* Also before the guest has started. */
 static inline const uint64_t *word_of(uintptr_t addr)
 {
-    return (const uint64_t *)((const char *)rf_plane_words + (addr & rf_plane_mask));
+    return (const uint64_t *)((const char *)rf_plane_now.words + (addr & rf_plane_now.mask));
 }
 
 /* gcc takes this hook for every access that may be unaligned, so most ranges are a word or two long. */

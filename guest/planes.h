@@ -59,10 +59,6 @@ static inline uint8_t *rf_line(const uint64_t *word)
 #define RF_DISTRICTS (RF_TOUCHED_SIZE >> 12)
 extern uint8_t rf_districts[RF_DISTRICTS] RF_OURS;
 
-/* The mask and the plane that hooks use; until the guest has started, a plane of one word of zeros. guest/start.c */
-extern uintptr_t rf_plane_mask;
-extern uint64_t *rf_plane_words;
-
 bool rf_planes_begin(void);
 bool rf_planes_lazy(void); /* invariant 2 */
 bool rf_planes_overlap(uintptr_t addr, size_t size);

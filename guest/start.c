@@ -42,8 +42,8 @@ int rf_started;
 
 /* What the hooks of the first form use (guest/hooks.S, 1). */
 static uint64_t no_word;
-uintptr_t rf_plane_mask = 0;
-uint64_t *rf_plane_words = &no_word;
+struct rf_plane rf_plane_now = { 0, &no_word };
+extern struct rf_plane rf_plane __attribute__((alias("rf_plane_now"), visibility("default")));
 
 static enum { NOT_YET, STARTING, RUNS, REFUSED } state;
 
@@ -128,8 +128,7 @@ int rf_start(void)
     rf_policy_begin();
     rf_record_begin(environment_block());
     rf_refusal_begin();
-    rf_plane_mask = RF_ADDRESS_MASK;
-    rf_plane_words = (uint64_t *)RF_WORDS;
+    rf_plane_now = (struct rf_plane){ RF_ADDRESS_MASK, (uint64_t *)RF_WORDS };
     state = RUNS;
     rf_started = 1;
     rf_self_attach();

@@ -160,7 +160,7 @@ void rf_tap_hooks(uint8_t *block)
             put(&code, "\xc3", 1);
             continue;
         }
-        if (rf_text_has(name, "range")) /* these find the tap by themselves */
+        if (rf_text_has(name, "range") || rf_text_has(name, "cold")) /* these find the tap by themselves */
             continue;
         if (rf_tap->own_returns && rf_fresh_blocks)
             put_fresh_check(&code);

@@ -17,6 +17,7 @@ enum rf_hook_kind {
     RF_HOOK_VPTR_UPDATE, /* the same, a vtable pointer is written if the second argument is not what is there */
     RF_HOOK_ATOMIC,      /* the hook is the access */
     RF_HOOK_FUNCTION,    /* a function was entered or is left */
+    RF_HOOK_COLD,        /* the rest of an inlined hook, which keeps all registers: neither a site, nor to be taken out */
     RF_HOOK_OTHER        /* anything else named __tsan_... */
 };
 
@@ -62,6 +63,10 @@ static inline struct rf_hook rf_hook_named(const char *name)
     if (!rf_hook_word(&rest, "__tsan_"))
         return hook;
     hook.kind = RF_HOOK_OTHER;
+    if (rf_hook_word(&rest, "cold_")) {
+        hook.kind = RF_HOOK_COLD;
+        return hook;
+    }
     if (rf_hook_word(&rest, "func_")) {
         hook.kind = RF_HOOK_FUNCTION;
         return hook;

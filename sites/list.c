@@ -43,6 +43,7 @@ static uint32_t wanted(void *context, const char *name, const uintptr_t *slot)
     if (hook.kind == RF_HOOK_NONE)
         return RF_NO_HOOK;
     reading->module->instrumented = true;
+    reading->module->inlined |= hook.kind == RF_HOOK_COLD;
     if (!rf_hook_accesses(&hook) || reading->name_count == MOST_HOOKS)
         return RF_NO_HOOK;
     reading->names[reading->name_count] = keep_name(name);

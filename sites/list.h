@@ -27,6 +27,7 @@ struct rf_site_module {
     char *path;
     char build_id[65]; /* "": it has none */
     bool instrumented; /* it calls hooks at all */
+    bool inlined;      /* hooks are part of its code (redflag cc --inline): accesses there are no sites */
     struct rf_site *sites; /* by offset */
     size_t count, cap;
     struct rf_symbolizer *symbols;

@@ -4,7 +4,14 @@
  * Other entry points of the runtime (annotations and their like) do nothing and return 0: guest/chase/names makes them.
  */
 #include "guest/chase/chase.h"
+#include "guest/hot.h"
 #include "guest/intercept.h"
+
+/* What inlined hooks look at (guest/inline/hooks.c): no access repeats another, and nobody has frames. */
+static uint64_t no_word;
+RF_TLS struct rf_hot rf_hot;
+RF_EXPORT struct rf_plane rf_plane;
+struct rf_plane rf_plane = { 0, &no_word };
 
 static inline __attribute__((always_inline)) void called(const volatile void *addr, uintptr_t second, void *pc)
 {
