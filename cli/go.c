@@ -28,7 +28,7 @@
 #define OTHER "redflag_other.c"
 #define BUNDLED "race_linux_amd64.syso"
 
-/* Files of Go that are changed (cli/go_fast.c). */
+/* Files of Go that are changed (cli/go_fast.c, cli/go_maps.c). */
 static const struct changed {
     const char *package, *file;
     bool (*make)(const char *source, FILE *out);
@@ -36,6 +36,10 @@ static const struct changed {
 } changed[] = {
     { "runtime", "race_amd64.s", rf_go_fast_hooks, false },
     { "sync", "mutex.go", rf_go_fast_mutex, true },
+    { "runtime", "map.go", rf_go_fast_map, true },
+    { "runtime", "map_fast32.go", rf_go_fast_map, true },
+    { "runtime", "map_fast64.go", rf_go_fast_map, true },
+    { "runtime", "map_faststr.go", rf_go_fast_map, true },
 };
 
 #define CHANGED (sizeof changed / sizeof *changed)

@@ -539,7 +539,8 @@ INLINE bool step_shortly(struct goroutine *g, struct cell *cell, uint64_t w, uin
 }
 
 /* A byte that several have read, and nobody has written since unseen by this goroutine, is read. [FT' READ SHARED AGAIN], or FIRST; or, if
- * all of the others happen before now, it is the only one that counts (Wood, Invariant 2), and R, what is returned, is its epoch. */
+ * all of the others happen before now, it is the only one that counts (Wood, Invariant 2), and R, what is returned, is its epoch: the
+ * caller ends the set, when R does not name it any more. */
 static uint64_t step_among_readers(struct goroutine *g, uint64_t r, go_place note)
 {
     uint32_t set = (uint32_t)r, other;
@@ -549,7 +550,6 @@ static uint64_t step_among_readers(struct goroutine *g, uint64_t r, go_place not
         readers_put(set, &g->view, g->now, note_of_place(g, note));
         return r;
     }
-    readers_end(set);
     return g->now;
 }
 
@@ -574,6 +574,7 @@ static bool step_on_byte(struct goroutine *g, struct cell *cell, unsigned byte, 
         if (after != r) {
             __atomic_store_n(part ? &part->r : &cell->r, after, __ATOMIC_RELAXED);
             place_put(part ? &part->r_note : &notes_of(cell)->r, note);
+            readers_end((uint32_t)r);
         }
     } else if (part && view_knows(&g->view, r)) {
         struct fg_cell history = { .word = (unsigned __int128)part->w << 64 | r };

@@ -205,6 +205,12 @@ cmp by-go away/race || fail "go with the overlay builds another program"
 own=$(go env GOROOT)/src/sync/mutex.go
 [ "$(grep -n '^func' mutex.go)" = "$(grep -n '^func' "$own")" ] || fail "lines of sync/mutex.go have other numbers"
 [ "$(grep -c 'race.Release' mutex.go)" -lt "$(grep -c 'race.Release' "$own")" ] || fail "a mutex tells everything twice"
+# As soon as a bucket of a map is known the histories of its elements are asked for.
+for file in map map_fast32 map_fast64 map_faststr; do
+    own=$(go env GOROOT)/src/runtime/$file.go
+    grep -q '; racebucket' $file.go || fail "the histories of a map's elements are not asked for: $file.go"
+    [ "$(grep -n '^func' $file.go | grep -v racebucket)" = "$(grep -n '^func' "$own")" ] || fail "lines of $file.go have other numbers"
+done
 mkdir others
 status 0 "$REDFLAG" go -d acculock overlay others
 [ ! -e others/mutex.go ] || fail "other detectors do not see locks"
