@@ -42,7 +42,7 @@ static int help(void)
          "  -d, --detector NAME        collision, which waits; litehb or fullhb: watch synchronisation instead, for comparison\n"
          "      --module FILE          look for the sites in this file too: a library that is loaded later, a script's program\n"
          "      --no-pair              wait for nothing: what the instrumentation costs when it is taken out");
-    rf_run_options_help();
+    rf_run_options_help((const char *const[]){ "detector", "seed", "rate", "sample_by", "period", "pairs", "help", NULL });
     puts("\nExit status: 66 (or --exitcode) if the race was reported, that of the program otherwise; 2 if it cannot be chased,\n"
          "67 if the library fails, 126 and 127 if the program cannot be executed or found.");
     return RF_EXIT_OK;

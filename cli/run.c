@@ -29,7 +29,7 @@ static int help(void)
          "Runs a program that was built with `redflag cc`, or with `gcc -fsanitize=thread`, and reports its data races.\n\n"
          "  --force     run it even if it does not look instrumented: a launcher of programs that are\n"
          "  --preload   load the runtime into a program that is not instrumented and loads libraries that are; implies --force");
-    rf_run_options_help();
+    rf_run_options_help(NULL);
     puts("\nWhat is yes or no is switched off with --no-NAME or --NAME=0. The same options may stand in REDFLAG_OPTIONS, as\n"
          "NAME=VALUE:NAME=VALUE; those given here come last and count.\n\n"
          "Exit status: 66 (or --exitcode) if something was reported, that of the program otherwise; 2 if it cannot be watched,\n"

@@ -188,9 +188,19 @@ bool rf_run_option(struct rf_run_text *text, const char *who, char **arguments, 
     return true;
 }
 
-void rf_run_options_help(void)
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (names && *names)
+        if (strcmp(*names++, name) == 0)
+            return true;
+    return false;
+}
+
+void rf_run_options_help(const char *const *without)
 {
     for (size_t i = 0; i < COUNT(options); i++) {
+        if (is_one_of(options[i].name, without))
+            continue;
         char shown[64] = "", letter[4] = "";
         for (size_t l = 0; l < COUNT(letters); l++)
             if (!strcmp(letters[l].name, options[i].name))

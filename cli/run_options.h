@@ -17,6 +17,7 @@ struct rf_run_text {
  * that is none gets one line, and *used is 0. `who` begins that line. */
 bool rf_run_option(struct rf_run_text *text, const char *who, char **arguments, int count, int *used);
 void rf_run_text_add(struct rf_run_text *text, const char *options); /* options as they would stand in the variable */
-void rf_run_options_help(void);
+/* Lists them; `without`: names that the command has explained itself, NULL behind them, or NULL. */
+void rf_run_options_help(const char *const *without);
 
 #endif

@@ -110,7 +110,7 @@ int rf_cli_store(int argc, char **argv)
 {
     struct rf_store_options options = { .occurs = -1, .patience = 5 };
     int option;
-    while ((option = getopt_long(argc, argv, "+s:f:o:h", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "s:f:o:h", long_options, NULL)) != -1) {
         switch (option) {
         case 's':
             options.where = optarg;

@@ -81,12 +81,13 @@ static enum rf_sql_answer put_pair(struct rf_sql *sql, const json_t *pair)
         return lacks(sql, "pair", "stage");
     build_of(first, build);
     return RF_SQL(sql,
-                  "INSERT INTO pairs (build, first, second, origin, stage, priority, runs, leased_until)"
-                  " VALUES ($1, $2, $3, $4, $5, $6, 0, 0) ON CONFLICT (first, second) DO UPDATE SET"
+                  "INSERT INTO pairs (build, first, second, origin, stage, priority, runs, leased_until, race)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, 0, 0, $7) ON CONFLICT (first, second) DO UPDATE SET"
+                  " race = coalesce(pairs.race, excluded.race),"
                   " stage = CASE WHEN excluded.stage = 'dynamic' THEN excluded.stage ELSE pairs.stage END,"
                   " priority = CASE WHEN excluded.priority > pairs.priority THEN excluded.priority ELSE pairs.priority END",
                   NULL, NULL, build, first, second, origin ? origin : "given", stage ? stage : "static",
-                  priority ? priority : "0");
+                  priority ? priority : "0", text(pair, "race"));
 }
 
 /* ---- races ---- */

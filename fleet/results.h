@@ -2,7 +2,7 @@
  *
  *   build  id, path
  *   site   name, build, function, file, line, column
- *   pair   first, second, origin, stage ("static" or "dynamic"; a pair never goes back), priority
+ *   pair   first, second, origin, stage ("static" or "dynamic"; a pair never goes back), priority, race: the fingerprint that confirms it
  *   run    id, mode, pair [first, second], host, build, started, seconds, waited, rate, status,
  *          reports: those of `redflag run --format jsonl`, or sightings: [{fingerprint, times}]
  *   race   fingerprint, kind, summary, pair, first_seen, last_seen, report

@@ -90,6 +90,8 @@ done
 [ "$status" -eq 66 ] || fail "chase --store: exit $status: $(cat err)"
 grep -q ': they race$' err || fail "chase --store: $(cat err)"
 "$redflag" store -s chase.db -f json status | grep -q '"pairs_confirmed": 1' || fail "chase --store has not told the store"
+"$redflag" store -s merged.db merge chase.db
+"$redflag" store status -s merged.db -f json | grep -q '"pairs_confirmed": 1' || fail "a store that took in another has forgotten what was confirmed"
 status=0
 "$redflag" chase --store=chase.db -- ./app >out 2>err || status=$?
 [ "$status" -eq 7 ] || fail "chase --store without a pair: exit $status"
