@@ -316,6 +316,18 @@ void rf_escape_flush(struct rf_self *self)
     rf_busy_leave(self, mine);
 }
 
+void rf_escape_switched(struct rf_self *self)
+{
+    bool mine = rf_busy_enter(self);
+    if (self->stored_size)
+        flush(self);
+    rf_spin_lock(&left.lock);
+    stack_escapes(self);
+    close_over();
+    rf_spin_unlock(&left.lock);
+    rf_busy_leave(self, mine);
+}
+
 /* If it is private to somebody else, it has escaped by a way that was not seen. */
 static void escape_foreign(uintptr_t addr, uint32_t state, uint32_t owner)
 {

@@ -118,6 +118,9 @@ void rf_escape_given(struct rf_self *self, uintptr_t addr, uintptr_t value);
 void rf_escape_value(struct rf_self *self, uintptr_t value); /* it is about to be known to others. The thread is not busy */
 void rf_escape_flush(struct rf_self *self);                  /* invariant 3; busy or not */
 
+/* It goes on as another thread, which may know addresses of its stack: that counts as escaped. It still runs there, and is not busy. */
+void rf_escape_switched(struct rf_self *self);
+
 /* A block of the heap is new, and its history cleared; or is about to be free. False: it is not, was not private to the thread. */
 bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size);
 bool rf_escape_gone(struct rf_self *self, uintptr_t addr, size_t size);

@@ -12,6 +12,7 @@
 #include "guest/facts.h"
 #include "guest/atomics.h"
 #include "guest/depot.h"
+#include "guest/escape.h"
 #include "guest/heap.h"
 #include "guest/intercept.h"
 #include "guest/locks.h"
@@ -561,6 +562,8 @@ void rf_thread_switch(struct rf_self *to)
     struct rf_self *from = rf_hot.self;
     struct record *record = to->threads;
     if (from) {
+        if (__builtin_expect(rf_escape_leaves != NULL, 0))
+            rf_escape_switched(from);
         ((struct record *)from->threads)->top = rf_hot.top;
         from->stamp = rf_hot.stamp;
         rf_park_here(from);

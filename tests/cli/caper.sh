@@ -296,6 +296,191 @@ for mode in facts alone; do # without facts as well
     done
 done
 
+# -- what C permits beside (doc/caper.md): each case, and what becomes of it ------------------------------------------------------------------
+cat >permits.c <<'C'
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+struct box { long value, room[3]; };
+struct box *shared;
+volatile int never;
+volatile long sink;
+uint32_t pieces[2];
+struct __attribute__((packed)) { char first; struct box *box; } unaligned;
+struct box *by_library, *base;
+long distance;
+_Atomic(struct box *) relaxed;
+uintptr_t number;
+static sem_t told, used;
+void publish(void *place, void *what); /* has no hooks */
+void *__tsan_create_fiber(unsigned), *__tsan_get_current_fiber(void);
+void __tsan_switch_to_fiber(void *, unsigned);
+#define WRITES(name) static void name(struct box *b) { b->value++; }
+WRITES(pieces_before) /* - */
+WRITES(pieces_stored) /* - */
+WRITES(pieces_other) /* + */
+WRITES(pieces_after) /* + */
+WRITES(unaligned_before) /* - */
+WRITES(unaligned_stored) /* - */
+WRITES(unaligned_other) /* + */
+WRITES(unaligned_after) /* + */
+WRITES(library_before) /* - */
+WRITES(library_stored) /* - */
+WRITES(library_other) /* + */
+WRITES(library_after) /* + */
+WRITES(computed_before) /* - */
+WRITES(computed_stored) /* - */
+WRITES(computed_other) /* + */
+WRITES(computed_after) /* + */
+WRITES(relaxed_before) /* - */
+WRITES(relaxed_stored) /* + */
+WRITES(number_before) /* - */
+WRITES(number_stored) /* + */
+WRITES(fiber_before) /* - */
+WRITES(fiber_after) /* + */
+__attribute__((no_sanitize_thread)) WRITES(raw) /* none */
+static void everything(struct box *b) /* for all that the text says */
+{
+    static void (*const all[])(struct box *) = {
+        pieces_before, pieces_stored, pieces_other, pieces_after, unaligned_before, unaligned_stored, unaligned_other, unaligned_after,
+        library_before, library_stored, library_other, library_after, computed_before, computed_stored, computed_other, computed_after,
+        relaxed_before, relaxed_stored, number_before, number_stored, fiber_before, fiber_after, raw };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        all[i](b);
+}
+static struct box *take_turns(struct box *box)
+{
+    sem_post(&told);
+    sem_wait(&used);
+    return box;
+}
+static void *owner(void *unused)
+{
+    if (never)
+        everything(shared);
+    struct box *box = calloc(1, sizeof *box);
+    uintptr_t bits = (uintptr_t)box;
+    pieces_before(box);
+    pieces[0] = (uint32_t)bits;
+    pieces[1] = (uint32_t)(bits >> 32);
+    pieces_stored(box);
+    pieces_after(take_turns(box));
+    box = calloc(1, sizeof *box);
+    unaligned_before(box);
+    unaligned.box = box;
+    unaligned_stored(box);
+    unaligned_after(take_turns(box));
+    box = calloc(1, sizeof *box);
+    library_before(box);
+    publish(&by_library, box);
+    library_stored(box);
+    library_after(take_turns(box));
+    base = calloc(1, sizeof *base);
+    box = calloc(1, sizeof *box);
+    computed_before(box);
+    distance = (char *)box - (char *)base;
+    computed_stored(box);
+    computed_after(take_turns(box));
+    box = calloc(1, sizeof *box);
+    relaxed_before(box);
+    atomic_store_explicit(&relaxed, box, memory_order_relaxed);
+    relaxed_stored(box);
+    box = calloc(1, sizeof *box);
+    number_before(box);
+    number = (uintptr_t)box;
+    number_stored(box);
+    struct box local = { 0, { 0 } };
+    raw(shared);
+    fiber_before(&local);
+    sink = local.value;
+    void *here = __tsan_get_current_fiber(), *other = __tsan_create_fiber(0);
+    __tsan_switch_to_fiber(other, 0);
+    __tsan_switch_to_fiber(here, 0);
+    fiber_after(&local);
+    sink = local.value;
+    return unused;
+}
+static void *stranger(void *unused)
+{
+    if (never)
+        everything(shared);
+    sem_wait(&told);
+    pieces_other((struct box *)((uintptr_t)pieces[1] << 32 | pieces[0]));
+    sem_post(&used);
+    sem_wait(&told);
+    unaligned_other(unaligned.box);
+    sem_post(&used);
+    sem_wait(&told);
+    library_other(by_library);
+    sem_post(&used);
+    sem_wait(&told);
+    computed_other((struct box *)((char *)base + distance));
+    sem_post(&used);
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    sem_init(&told, 0, 0);
+    sem_init(&used, 0, 0);
+    shared = calloc(1, sizeof *shared);
+    pthread_create(&a, NULL, owner, NULL);
+    pthread_create(&b, NULL, stranger, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+C
+echo 'void publish(void **place, void *what) { *place = what; }' >publish.c
+gcc -g -c publish.c
+"$redflag" cc --bitcode -g -O1 -fno-inline -pthread permits.c publish.o -o permits
+"$redflag" static permits.bc >permits.pairs
+"$redflag" caper -q --pairs permits.pairs -- ./permits
+for number in $(grep -n 'WRITES(.*/\*' permits.c | cut -d: -f1); do
+    want=$(sed -n "${number}s|.*/\\* \\(.*\\) \\*/|\\1|p" permits.c)
+    grep -q "permits.c:$number\b" permits.pairs || fail "line $number is in no static pair"
+    mark=$(grep "permits.c:$number:" permits.pairs.sites | cut -c1 | sort -u | tr -d '\n')
+    [ "${mark:-none}" = "$want" ] || fail "$(sed -n "${number}p" permits.c): ${mark:-none}"
+done
+# A hook that is called by a jump does not say from where: its site counts as escaped from the start.
+cat >jump.c <<'C'
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+struct box { _Atomic long value; };
+struct box *shared;
+volatile int never;
+static void set(struct box *b) { atomic_store(&b->value, 1); } /* jump */
+static void *work(void *unused)
+{
+    struct box *box = calloc(1, sizeof *box);
+    if (never) {
+        shared = box;
+        shared->value = 2;
+    }
+    set(box);
+    return unused;
+}
+int main(void)
+{
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, work, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+C
+REDFLAG_CC=gcc "$redflag" cc --bitcode -g -O2 -fno-inline -pthread -c jump.c
+REDFLAG_CC=gcc "$redflag" cc -g -O2 -fno-inline --param=tsan-instrument-func-entry-exit=0 -pthread jump.c -o jump
+objdump -d jump | grep -q 'jmp .*__tsan_atomic64_store' || fail "no jump to a hook: $(gcc --version | head -n 1)"
+printf 'jump.c:%s jump.c:%s\n' $(grep -n '/\* jump' jump.c | cut -d: -f1) $(grep -n '/\* jump' jump.c | cut -d: -f1) >jump.pairs
+"$redflag" caper -q --pairs jump.pairs -- ./jump
+grep -q "^+ .*jump.c:$(grep -n '/\* jump' jump.c | cut -d: -f1)" jump.pairs.sites || fail "a jump: $(cat jump.pairs.sites)"
+
 # -- with facts: what cannot be publishes nothing, and what no escaped memory is accessed at is asleep; should it escape then, it counts -----------
 cat >sleep.c <<'C'
 #include <pthread.h>
