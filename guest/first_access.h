@@ -1,10 +1,10 @@
 /* FastTrack's first access of an epoch to a part or all of a granule, from a place that is known: what nearly all accesses are that are not
  * repeated ones, where locks are taken often. One straight way, with nothing that a call could spill.
  *
- * 1. It makes what rf_word_quick() and rf_word_join() (guest/granule.h) would make, in those of their cases in which neither X nor Y is a
- *    pair, and leaves all others to them.
- * 2. A moment of a block that is not linear, or a pair, looks unordered here (ordered_linearly()).
- * 3. A step is kept for repeat_step() from the second one on that a place makes in an epoch: many make but one.
+ * 1. It makes what rf_word_quick() and rf_word_join() (guest/granule.h) would make, in the most frequent of their cases, and leaves all others
+ *    to them. Granules in lanes have a step of their own (guest/lanes.h).
+ * 2. A step is kept for repeat_step() from the second one on that a place makes in an epoch: many make but one.
+ * 3. Of an access to two granules one may have been stepped on when the other is left to others: it is repeated then, which changes nothing.
  */
 #ifndef RF_GUEST_FIRST_ACCESS_H
 #define RF_GUEST_FIRST_ACCESS_H
@@ -12,33 +12,68 @@
 #include "guest/granule.h"
 #include "guest/last_steps.h"
 #include "guest/nearby.h"
+#include "guest/refusal.h"
 #include "guest/steps.h"
 
-/* With RF_NOT_LINEAR the sum is past all times; RF_PAIRS is the slot of nobody. */
-static inline __attribute__((always_inline)) bool ordered_linearly(const struct rf_self *self, uint32_t moment)
+static inline __attribute__((always_inline)) bool ordered(const struct rf_self *self, uint32_t moment)
 {
-    struct rf_moment_block block = rf_moment_blocks[moment >> RF_MOMENT_BLOCK_BITS];
-    return block.slot < self->thread.clock.len &&
-           (uint64_t)block.first + moment % RF_MOMENT_BLOCK <= self->thread.clock.times[block.slot];
+    return rf_moment_is_own(self, moment) || rf_moment_time(moment) <= rf_clock_get(&self->thread.clock, rf_moment_slot(moment));
 }
 
-/* What a first access makes of a word, apart from the moment of now, which is to come where Y is; 0: not such a case. */
+/* The same for all that a cell names. */
+static inline __attribute__((always_inline)) bool ordered_cell(const struct rf_self *self, uint32_t name)
+{
+    if (rf_moment_is_own(self, name))
+        return true;
+    if (!rf_cell_is_pair(name))
+        return ordered(self, name);
+    const struct rf_pair *pair = rf_pair_at(name);
+    return ordered(self, pair->w) && ordered(self, pair->r);
+}
+
+/* What a first access makes of a word, apart from the moment of now, which is to come where Y is; 0: not such a case. What is not in the mask
+ * must have one cell: X, or what Y says of all of it. */
 static inline __attribute__((always_inline)) uint64_t first_read(uint64_t word, unsigned mask)
 {
     unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     if (word & RF_WRITES_BIT)
-        return m == 0xff ? RF_WORD(mask, 0, RF_WORD_Y(word)) : 0;
-    return m & ~mask ? 0 : RF_WORD(mask, 0, RF_WORD_X(word));
+        return m == 0xff ? RF_WORD(mask, 0, y) : 0;
+    if (mask == 0xff)
+        return RF_WORD(mask, 0, rf_cell_w(x));
+    if (m & ~mask && ((m | mask) != 0xff || !(x = rf_cell_named(rf_cell_w(x), y))))
+        return 0;
+    return RF_WORD(mask, 0, x);
 }
 
 static inline __attribute__((always_inline)) uint64_t first_write(uint64_t word, unsigned mask)
 {
     unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     if (mask == 0xff)
         return RF_WORD(0xff, 0, 0) | RF_WRITES_BIT;
-    if (!(m & ~mask))
-        return RF_WORD(mask, 0, RF_WORD_X(word)) | RF_WRITES_BIT;
-    return m == 0xff && (word & RF_WRITES_BIT) ? RF_WORD(mask, 0, RF_WORD_Y(word)) | RF_WRITES_BIT : 0;
+    if (m & ~mask) {
+        if ((m | mask) != 0xff)
+            return 0;
+        x = word & RF_WRITES_BIT ? y : rf_cell_named(rf_cell_w(x), y);
+        if (!x)
+            return 0;
+    }
+    return RF_WORD(mask, 0, x) | RF_WRITES_BIT;
+}
+
+/* The same for bytes that join those of Y, a moment of this epoch. */
+static inline __attribute__((always_inline)) uint64_t first_join(uint64_t word, unsigned mask, bool writes)
+{
+    bool written = word & RF_WRITES_BIT;
+    unsigned m = RF_WORD_M(word), all = m | mask;
+    if (written != writes) { /* what was read is written: the read's moment stays, and stands for both */
+        if (written || (m & ~mask))
+            return 0;
+        all = mask;
+    }
+    uint32_t x = all != 0xff ? RF_WORD_X(word) : writes ? 0 : rf_cell_w(RF_WORD_X(word));
+    return RF_WORD(all, RF_WORD_Y(word), x) | (writes ? RF_WRITES_BIT : 0);
 }
 
 /* The moment of now; *again: the epoch had it already. 0: none is at hand. */
@@ -52,49 +87,70 @@ static inline __attribute__((always_inline)) uint32_t first_moment(struct rf_sel
     return cached->moment = rf_moment_take(self, cached->note, self->locks);
 }
 
-/* The thread is busy. false: nothing was done. */
-static inline __attribute__((always_inline)) bool first_step(struct rf_self *self, struct rf_cached_moment *cached, uint64_t *place,
-                                                             uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size, unsigned flags)
+/* Bytes of one granule: all of the access if `alone`. The thread is busy. false: nothing was done. */
+static inline __attribute__((always_inline)) bool first_step(struct rf_self *self, struct rf_cached_moment *cached, uintptr_t addr,
+                                                             unsigned mask, uintptr_t pc, unsigned size, unsigned flags, bool alone)
 {
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
-    uint32_t y = RF_WORD_Y(word), now = y;
-    bool writes = flags & RF_A_WRITE, joins = y - rf_hot.first < rf_hot.span, again = false;
-    if ((word & RF_ODD_BIT) || !ordered_linearly(self, RF_WORD_X(word)))
-        return false;
-    if (joins) { /* what was read is written: the read's moment stays, and stands for both */
-        if (!writes || (word & RF_WRITES_BIT) || (RF_WORD_M(word) & ~mask) || rf_moment_locks(y) != self->locks)
-            return false;
-        next = RF_WORD(mask, 0, mask == 0xff ? 0 : RF_WORD_X(word)) | RF_WRITES_BIT;
-    } else {
-        next = writes ? first_write(word, mask) : first_read(word, mask);
-        if (!next || !ordered_linearly(self, y) || !(now = first_moment(self, cached, &again)))
-            return false;
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    uint32_t y = RF_WORD_Y(word), now;
+    bool writes = flags & RF_A_WRITE, again = false;
+    if (word & RF_ODD_BIT) {
+        struct rf_step step = { .self = self, .flags = flags, .fasttrack = true };
+        return rf_word_has_lanes(word) && (step.now = first_moment(self, cached, &again)) && rf_lanes_step(place, word, mask, &step);
     }
+    if (mask != 0xff && rf_word_has_two(word)) /* all bytes have two reads, which both stay for those that are not met */
+        return false;
+    if (y - rf_hot.first < rf_hot.span) {
+        if (!alone && !(mask & ~RF_WORD_M(word)) && (!writes || (word & RF_WRITES_BIT)))
+            return true;
+        if (!(next = first_join(word, mask, writes)) || !ordered_cell(self, RF_WORD_X(word)) ||
+            rf_moment_locks(y) != self->locks ||
+            !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return false;
+        if (rf_moment_note(y) != cached->note)
+            rf_nearby_put(self, place, mask, y, cached->note);
+        return true;
+    }
+    if (!ordered_cell(self, RF_WORD_X(word)) || !ordered(self, y) ||
+        !(next = writes ? first_write(word, mask) : first_read(word, mask)) || !(now = first_moment(self, cached, &again)))
+        return false;
     next |= (uint64_t)now << 28;
     if (__builtin_expect(!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 0))
         return false;
     rf_touch(place);
-    if (joins)
-        rf_nearby_put(self, place, mask, y, cached->note);
-    else if (again)
+    if (alone && again)
         rf_keep_step(self, word, next, pc, addr, size, flags, 0);
     return true;
 }
 
-/* The thread is not busy, and nothing else is to be thought of (rf_slow_access). false: nothing was done. */
-static inline __attribute__((always_inline)) bool first_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+/* The same for an access to two granules. */
+static __attribute__((noinline)) bool first_two(struct rf_self *self, struct rf_cached_moment *cached, uintptr_t addr, unsigned mask,
+                                                uintptr_t pc, unsigned size, unsigned flags)
+{
+    return first_step(self, cached, addr, mask & 0xff, pc, size, flags, false) &&
+           first_step(self, cached, addr + RF_GRANULE, mask >> RF_GRANULE, pc, size, flags, false);
+}
+
+/* The thread is not busy, and nothing else is to be thought of (rf_slow_access). false: nothing was done, or a part. */
+static inline __attribute__((always_inline)) bool first_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size,
+                                                               unsigned flags)
 {
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
     uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
-    uint64_t key = rf_access_key(pc, flags, size);
-    if (mask > 0xff || !node)
+    uint64_t key = rf_access_key(pc, flags, mask == 0xffff ? RF_GRANULE : size); /* two_granules() */
+    if (mask > 0xff && (mask > 0xffff || __builtin_expect(rf_refuses, 0)))
         return false;
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool stepped = __builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE), 1);
+    if (__builtin_expect(!node && stepped, 0)) /* the first access in a function that was entered */
+        node = rf_depot_node(self);
     struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
-    bool stepped = cached->what == key && cached->below == node &&
-                   __builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE), 1) &&
-                   first_step(self, cached, rf_word(addr), addr, mask, pc, size, flags);
+    if (__builtin_expect(stepped && node && cached->what == key && cached->below == node, 1))
+        stepped = __builtin_expect(mask <= 0xff, 1) ? first_step(self, cached, addr, mask, pc, size, flags, true)
+                                                    : first_two(self, cached, addr, mask, pc, size, flags);
+    else
+        stepped = false;
     __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return stepped;

@@ -183,7 +183,7 @@ static inline bool rf_step_accu(const struct rf_step *step)
 /* e happens before now, or is in the same thread. */
 static inline __attribute__((always_inline)) bool rf_step_ordered(const struct rf_step *step, uint32_t moment)
 {
-    return rf_moment_time(moment) <= rf_clock_get(&step->self->thread.clock, rf_moment_slot(moment));
+    return rf_moment_is_own(step->self, moment) || rf_moment_time(moment) <= rf_clock_get(&step->self->thread.clock, rf_moment_slot(moment));
 }
 
 /* The same for all that a cell names. */

@@ -2,6 +2,8 @@
 
 #include "guest/access.h"
 
+#define BLOCKS_OF_CELL (~((uint64_t)(RF_MOMENT_BLOCK - 1) << 32 | (RF_MOMENT_BLOCK - 1)))
+
 unsigned rf_lanes_spread(uint64_t word, uint64_t *list)
 {
     const uint64_t *lane = rf_lane_at(RF_WORD_X(word));
@@ -30,24 +32,13 @@ uint64_t rf_lanes_put(struct rf_stripe *stripe, uint64_t old, const uint64_t *li
     return RF_LANES_WORD | number;
 }
 
-/* Cells of neighbours are often equal: those are looked at once. What a thread knows to be ordered stays so, under the same name until a
- * sweep. */
-static inline bool is_ordered(const uint64_t *cell, const uint64_t *end, const struct rf_step *step)
+/* All that the cell names happens before the step. Nearly always it is the thread's own, of earlier epochs: both halves at one look. */
+static inline bool cell_ordered(uint64_t cell, uint64_t own, const struct rf_step *step)
 {
-    struct rf_self *self = step->self;
-    bool own = self == rf_hot.self;
-    uint64_t known = own && self->ordered_first == rf_hot.first ? self->ordered_cell : 0;
-    for (; cell < end; cell++) {
-        if (*cell == known)
-            continue;
-        uint32_t w = (uint32_t)(*cell >> 32), r = (uint32_t)*cell;
-        if (!rf_step_ordered(step, w) || (r != w && !rf_step_ordered(step, r)))
-            return false;
-        known = *cell;
-        self->ordered_cell = own ? known : 0;
-        self->ordered_first = rf_hot.first;
-    }
-    return true;
+    if (!((cell ^ own) & BLOCKS_OF_CELL))
+        return true;
+    uint32_t w = (uint32_t)(cell >> 32), r = (uint32_t)cell;
+    return rf_step_ordered(step, w) && (r == w || rf_step_ordered(step, r));
 }
 
 void rf_lanes_leave(struct rf_stripe *stripe, uint64_t *place, const uint64_t *lane)
@@ -67,16 +58,20 @@ bool rf_lanes_step(uint64_t *place, uint64_t word, unsigned mask, const struct r
     if (__builtin_expect(mask >> first & ((mask >> first) + 1), 0)) /* bytes that do not lie together */
         return false;
     uint64_t *lane = rf_lane_at(RF_WORD_X(word)), *end = lane + last + 1;
+    uint64_t own = (uint64_t)(step->self->block_end - 1) << 32 | (step->self->block_end - 1), known = 0;
     struct rf_stripe *stripe = rf_stripe_of(place);
-    bool stepped = false;
     rf_spin_lock(&stripe->lock);
-    if (__atomic_load_n(place, __ATOMIC_RELAXED) == word && is_ordered(lane + first, end, step)) {
+    bool stepped = __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+    for (const uint64_t *cell = lane + first; stepped && cell < end; cell++) { /* those of neighbours are often equal */
+        stepped = *cell == known || cell_ordered(*cell, own, step);
+        known = *cell;
+    }
+    if (__builtin_expect(stepped, 1)) {
         uint64_t written = step->flags & RF_A_WRITE ? (uint64_t)step->now << 32 : 0, kept = written ? 0 : UINT64_MAX << 32;
         for (uint64_t *cell = lane + first; cell < end; cell++)
             __atomic_store_n(cell, (*cell & kept) | written | step->now, __ATOMIC_RELAXED);
         if (last == RF_GRANULE - 1 && lane[0] == lane[last])
             rf_lanes_leave(stripe, place, lane);
-        stepped = true;
     }
     rf_spin_unlock(&stripe->lock);
     return stepped;

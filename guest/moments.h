@@ -33,12 +33,12 @@ struct rf_moment_block {
 /* Written by the thread that takes the block, before a moment of it is in any history; read by all. */
 extern struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS] RF_OURS;
 
-static inline uint32_t rf_moment_slot(uint32_t moment)
+static inline __attribute__((always_inline)) uint32_t rf_moment_slot(uint32_t moment)
 {
     return rf_moment_blocks[moment >> RF_MOMENT_BLOCK_BITS].slot;
 }
 
-static inline uint32_t rf_moment_time(uint32_t moment)
+static inline __attribute__((always_inline)) uint32_t rf_moment_time(uint32_t moment)
 {
     uint32_t first = rf_moment_blocks[moment >> RF_MOMENT_BLOCK_BITS].first;
     return first == RF_NOT_LINEAR ? ((const uint32_t *)RF_TIMES)[moment] : first + moment % RF_MOMENT_BLOCK;
@@ -77,8 +77,14 @@ static inline bool rf_moment_is_now(const struct rf_self *self, uint32_t moment)
     return moment && rf_moment_slot(moment) == self->thread.slot && rf_moment_time(moment) >= self->epoch_time;
 }
 
-/* The same for the calling thread, in a few instructions. Those that lie in another block than its newest are taken for old, which costs a
- * step and is never wrong. */
+/* It is of the block that the thread takes its moments from: its own, of whatever epoch. */
+static inline __attribute__((always_inline)) bool rf_moment_is_own(const struct rf_self *self, uint32_t moment)
+{
+    return !((moment ^ (self->block_end - 1)) >> RF_MOMENT_BLOCK_BITS);
+}
+
+/* Is it one of the calling thread's present epoch, in a few instructions. Those that lie in another block than its newest are taken for old,
+ * which costs a step and is never wrong. */
 static inline bool rf_moment_is_hot(uint32_t moment)
 {
     return moment - rf_hot.first < rf_hot.span;

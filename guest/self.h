@@ -74,7 +74,7 @@ struct rf_self {
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
     struct rf_last_step last_steps[RF_LAST_STEPS]; /* guest/slow_access.c */
-    uint64_t ordered_cell;                         /* guest/lanes.c: all that it names happened before the thread's epoch, */
+    uint64_t ordered_cell;                         /* guest/accu_units.c: what succeeds it does so again in the thread's epoch, */
     uint64_t ordered_first;                        /* ... whose rf_hot.first is this */
     bool wants_sweep;
     struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */

@@ -1,9 +1,8 @@
 /* Where the hot hooks (guest/hooks.S) go on with what they do not decide by themselves: up to 16 bytes, by the shortest of several ways.
  *
  * 1. A word like the one that the last step from the same place was on, or made: rf_slow_access(), repeat_step().
- * 2. An access that all it meets happens before, or that joins those of its epoch: at_once().
- * 3. An access to some bytes of a granule in lanes, that all it meets happens before: lanes_access().
- * 4. Everything else: slow_access(), by the rules of guest/access.c.
+ * 2. An access that all it meets happens before, or that joins those of its epoch: first_access(), at_once().
+ * 3. Everything else: slow_access(), by the rules of guest/access.c.
  */
 #include "guest/access.h"
 
@@ -352,8 +351,8 @@ static __attribute__((noinline)) void word_write(struct rf_self *self, uintptr_t
     word_access(self, addr, pc, size, flags | RF_A_WRITE);
 }
 
-/* An access to a granule that had lanes a moment ago. Nothing but such an access is to be done (rf_slow_access). */
-static __attribute__((noinline)) void lanes_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+/* AccuLock's access to a granule that had lanes a moment ago. Nothing but such an access is to be done (rf_slow_access). */
+static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
     rf_busy_begin(self);
@@ -362,7 +361,7 @@ static __attribute__((noinline)) void lanes_access(struct rf_self *self, uintptr
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     struct rf_step step = { .self = self, .flags = flags };
     bool stepped = rf_word_has_lanes(word) && mask <= 0xff && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) &&
-                   (__builtin_expect(rf_accu, 0) ? rf_accu_units_step(place, word, mask, &step) : rf_lanes_step(place, word, mask, &step));
+                   rf_accu_units_step(place, word, mask, &step);
     if (__builtin_expect(step.race, 0)) {
         rf_end_with_race(self, addr, size, &step, pc);
         return;
@@ -454,8 +453,8 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         return;
     }
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED);
-    if (rf_word_has_lanes(word)) {
-        lanes_access(self, addr, pc, size, flags);
+    if (__builtin_expect(rf_accu, 0) && rf_word_has_lanes(word)) {
+        accu_lanes_access(self, addr, pc, size, flags);
         return;
     }
     const struct rf_last_step *last = rf_last_step_of(self, pc);
@@ -466,7 +465,12 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     /* The word that it made, with other bytes. For that the thread need not be busy: a sweep leaves the moments of its epoch their names, and
      * changes the word if it changes X; what a signal handler does comes after the look, or changes the word. */
     uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE, next = word | mask << 56;
-    if (!((word ^ last->next) << 8) && !((last->how ^ rf_how_of(addr, size, flags)) << 16) && mask <= 0xff &&
+    bool more = !((word ^ last->next) << 8);
+    if (!more && word != last->old) {
+        other_access(self, addr, pc, size, flags);
+        return;
+    }
+    if (more && !((last->how ^ rf_how_of(addr, size, flags)) << 16) && mask <= 0xff &&
         RF_WORD_M(next) != 0xff && is_here(self, last) && __builtin_expect(!rf_accu, 1) &&
         __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         if (__builtin_expect(*rf_touched(place) != 1, 0))

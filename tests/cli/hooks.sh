@@ -58,6 +58,8 @@ for wide in read16 write16 unaligned_read2 unaligned_read4 unaligned_read8 unali
     budget text.s "__tsan_$wide" 24
     budget near.s "near___tsan_$wide" 22
 done
+budget near.s near___tsan_read_range 22
+budget near.s near___tsan_write_range 24
 budget text.s __tsan_func_entry 10
 budget near.s near___tsan_func_entry 10
 budget text.s __tsan_func_exit 7
