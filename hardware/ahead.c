@@ -3,51 +3,51 @@
 
 #include "hardware/simulate.h"
 
-/* First the places that the address leads to: sets of the caches, the record. The two metadata lines of a data line have their own
- * turns; a compact one has the first one's. */
-static uint64_t first_step(struct rf_simulation *s, const struct rf_event *event, uint8_t *core)
+/* Asks for this, or, if there is nothing, for something that is there anyway: a branch that the host guesses wrong takes longer than a
+ * few prefetches. */
+static inline void ask_for(const void *this, const void *there)
 {
-    struct rf_radish *radish = &s->radish;
-    uint64_t physical = rf_physical_near(&s->pages, event->addr), number = physical >> (rf_line_bits(&s->baseline) - 1);
-    uint32_t *recent = &s->ahead.recent[number % RF_AHEAD_RECENT], mark = (uint32_t)number + 1;
-    if (!physical || *recent == mark || event->thread >= s->thread_cap || s->threads[event->thread].core == RF_UNKNOWN)
-        return 0;
-    *core = (uint8_t)s->threads[event->thread].core;
-    *recent = mark;
-    rf_machine_prefetch(&s->baseline, rf_key_data(number / 2));
-    rf_machine_prefetch(&radish->machine, rf_key_data(number / 2));
-    if (number < radish->software.record_cap)
-        rf_host_prefetch(rf_record_at(&radish->software, number));
-    return number + 1;
+    rf_host_prefetch(this ? this : there);
 }
 
-/* Then what the record leads to: the first line and the first history; and the first line for the other half of the data, of which
- * coherence wants to know. If there is no line one will be made: where it will stand in the caches. */
-static void second_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
+/* First the places that the address leads to: sets of the caches, the record. Of an event that is no access, or whose place is not known,
+ * nothing is asked: it gets the number 0. */
+static inline void first_step(struct rf_simulation *s, const struct rf_event *event, struct rf_ahead *ahead, size_t at)
 {
-    const struct rf_metadata *line = rf_lines_of(radish, number);
-    const struct rf_metadata *other = rf_lines_of(radish, number ^ 1);
-    const struct rf_record *record = rf_software_record(radish, number);
-    if (other)
-        rf_line_prefetch(other);
-    if (line)
-        rf_line_prefetch(line);
-    else
-        rf_machine_prefetch(&radish->machine, rf_metadata_sets(number, core));
-    if (record && record->histories)
-        rf_host_prefetch(record->histories);
+    struct rf_radish *radish = &s->radish;
+    bool access = (event->op == RF_READ) | (event->op == RF_WRITE);
+    uint64_t physical = rf_physical_near(&s->pages, event->addr), number = physical >> (rf_line_bits(&s->baseline) - 1);
+    uint32_t core = event->thread < s->thread_cap ? s->threads[event->thread].core : RF_UNKNOWN;
+    core = core == RF_UNKNOWN ? 0 : core;
+    number = access && number < radish->software.record_cap ? number : 0;
+    ahead->cores[at] = (uint8_t)core;
+    ahead->numbers[at] = (uint32_t)number;
+    rf_machine_prefetch(&s->baseline, rf_key_data(number / 2));
+    rf_machine_prefetch(&radish->machine, rf_key_data(number / 2));
+    rf_machine_prefetch(&radish->machine, rf_metadata_sets(number, core));
+    rf_host_prefetch(rf_record_at(&radish->software, number));
+}
+
+/* Then what the record leads to: the first line, the latest histories, and the first line for the other half of the data, of which
+ * coherence wants to know. */
+static inline void second_step(const struct rf_radish *radish, uint64_t number)
+{
+    const struct rf_record *record = rf_record_at(&radish->software, number);
+    ask_for(record->lines, radish);
+    ask_for(record->histories, radish);
+    ask_for(rf_lines_of(radish, number ^ 1), radish);
 }
 
 /* Then the second line, or what the check handler will look at, and whom a new line will drive out. */
-static void third_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
+static inline void third_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
-    const struct rf_metadata *line = rf_lines_of(radish, number), *other = rf_lines_of(radish, number ^ 1);
-    if (line && line->next)
-        rf_line_prefetch(line->next);
-    if (other && other->next)
-        rf_line_prefetch(other->next);
-    if (line)
+    const struct rf_metadata *line = rf_lines_of(radish, number);
+    const struct rf_record *record = rf_record_at(&radish->software, number);
+    ask_for(record->histories ? record->histories->next : NULL, radish);
+    if (line) {
+        ask_for(line->next, radish);
         return;
+    }
     rf_software_prefetch(radish, number);
     const struct rf_cache *llc = &radish->machine.llc;
     size_t place = rf_cache_place(llc, RF_COMMON, rf_metadata_sets(number, core) & llc->mask, 0);
@@ -59,16 +59,11 @@ static void third_step(const struct rf_radish *radish, uint32_t core, uint64_t n
 void rf_ahead_look(struct rf_simulation *s, const struct rf_batch *batch, size_t at)
 {
     struct rf_ahead *ahead = &s->ahead;
-    size_t first = (at + RF_AHEAD - 1) % RF_AHEAD, second = (at + RF_AHEAD * 2 / 3) % RF_AHEAD,
-           third = (at + RF_AHEAD / 3) % RF_AHEAD;
-    ahead->numbers[first] = 0;
-    if (at + RF_AHEAD <= batch->count) {
-        const struct rf_event *event = &batch->events[at + RF_AHEAD - 1];
-        if (event->op == RF_READ || event->op == RF_WRITE)
-            ahead->numbers[first] = first_step(s, event, &ahead->cores[first]);
-    }
-    if (ahead->numbers[second])
-        second_step(&s->radish, ahead->cores[second], ahead->numbers[second] - 1);
-    if (ahead->numbers[third])
-        third_step(&s->radish, ahead->cores[third], ahead->numbers[third] - 1);
+    size_t last = batch->count - 1, first = at + RF_AHEAD - 1 < last ? at + RF_AHEAD - 1 : last;
+    size_t second = (at + RF_AHEAD * 2 / 3) % RF_AHEAD, third = (at + RF_AHEAD / 3) % RF_AHEAD;
+    if (!s->radish.software.record_cap)
+        return;
+    first_step(s, &batch->events[first], ahead, (at + RF_AHEAD - 1) % RF_AHEAD);
+    second_step(&s->radish, ahead->numbers[second]);
+    third_step(&s->radish, ahead->cores[third], ahead->numbers[third]);
 }

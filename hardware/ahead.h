@@ -5,7 +5,7 @@
  * each some events before the places that it leads to are needed.
  *
  * 1. Nothing here changes what is simulated. A wrong guess costs time only.
- * 2. An event on a line that was met a short time ago needs nothing: `recent` has the last line for each of its places.
+ * 2. There are no branches but one: what is there already is asked for again. Where the host guesses a branch wrong it loses more.
  */
 #ifndef RF_HARDWARE_AHEAD_H
 #define RF_HARDWARE_AHEAD_H
@@ -16,15 +16,13 @@
 #include "hardware/usual.h"
 
 #define RF_AHEAD 16u /* events before the first step; a power of two */
-#define RF_AHEAD_RECENT 2048u
 
 struct rf_simulation;
 struct rf_batch;
 
 struct rf_ahead {
-    uint32_t recent[RF_AHEAD_RECENT]; /* the low bits of a metadata line's number, plus 1 */
-    uint64_t numbers[RF_AHEAD];       /* by event: its metadata line's number, plus 1; 0: nothing to do */
-    uint8_t cores[RF_AHEAD];          /* where it will be */
+    uint32_t numbers[RF_AHEAD]; /* by event: its metadata line's number, or 0 */
+    uint8_t cores[RF_AHEAD];    /* where it will be */
 };
 
 /* The steps for the events after the one at `at`. */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "core/memory.h"
+#include "hardware/host.h"
 
 enum rf_kind { RF_READS, RF_WRITES, RF_KINDS };
 
@@ -22,10 +23,23 @@ struct rf_history {
     uint32_t times[]; /* of the reads of each granule, then of the writes */
 };
 
-/* `length`: the bytes of a metadata line, which are its cells where it is not compact. */
+/* `length`: the bytes of a metadata line, which are its cells where it is not compact. Whole lines of the host's. */
 static inline size_t rf_history_bytes(uint32_t length)
 {
-    return sizeof(struct rf_history) + RF_KINDS * (length / 8) * sizeof(uint32_t);
+    return (sizeof(struct rf_history) + RF_KINDS * (length / 8) * sizeof(uint32_t) + RF_HOST_LINE - 1) & ~(RF_HOST_LINE - 1);
+}
+
+/* A record's histories are in blocks of two: the first, and behind it the second. */
+static inline struct rf_history *rf_history_second(struct rf_history *first, uint32_t length)
+{
+    return (struct rf_history *)(void *)((char *)first + rf_history_bytes(length));
+}
+
+/* Brings a record's latest history, and what may be the other one of its block, into the host's caches. */
+static inline void rf_history_prefetch(const struct rf_history *history)
+{
+    rf_host_prefetch(history);
+    rf_host_prefetch((const void *)((uintptr_t)history ^ RF_HOST_LINE));
 }
 
 static inline bool rf_history_even(const struct rf_history *history, uint32_t granule)

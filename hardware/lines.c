@@ -6,10 +6,6 @@
  */
 #include "hardware/radish.h"
 
-#include <stdlib.h>
-
-#define AHEAD 16u /* how many lines before they are needed the host's caches are asked for them */
-
 struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot)
 {
     radish->contexts = rf_grow(radish->memory, radish->contexts, &radish->context_cap, (size_t)slot + 1, sizeof(void *));
@@ -246,7 +242,7 @@ static void clean_line(struct rf_radish *radish, struct rf_context *context, str
     radish->counts.flushed_lines++;
 }
 
-/* The places of the lines that have chosen clocks; they have them no more. */
+/* The lines that have chosen clocks; they have them no more. */
 static uint32_t find_users(struct rf_radish *radish, struct rf_context *context, uint64_t chosen)
 {
     struct rf_users *users = &context->users;
@@ -257,35 +253,16 @@ static uint32_t find_users(struct rf_radish *radish, struct rf_context *context,
             if (line->slot != users->slot || !(line->used & chosen))
                 continue;
             line->used &= ~chosen;
+            rf_host_prefetch(rf_record_at(&radish->software, line->number));
             radish->found =
                 rf_grow(radish->memory, radish->found, &radish->found_cap, (size_t)count + 1, sizeof *radish->found);
-            radish->found[count++] = line->place;
+            radish->found[count++] = line;
         }
     }
     return count;
 }
 
-static int compare_places(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void sort_places(uint32_t *places, uint32_t count)
-{
-    if (count > 64) {
-        qsort(places, count, sizeof *places, compare_places);
-        return;
-    }
-    for (uint32_t i = 1; i < count; i++) {
-        uint32_t place = places[i], at = i;
-        for (; at && places[at - 1] > place; at--)
-            places[at] = places[at - 1];
-        places[at] = place;
-    }
-}
-
-/* clock_table.h, 2. Lines are cleaned in the order of their places. */
+/* clock_table.h, 2. */
 void rf_roll_over(struct rf_radish *radish, uint32_t core)
 {
     struct rf_context *context = rf_context_of(radish, radish->cores[core].slot);
@@ -298,12 +275,6 @@ void rf_roll_over(struct rf_radish *radish, uint32_t core)
             rf_line_prefetch(list->first->lines[i]);
     }
     uint32_t count = find_users(radish, context, chosen);
-    for (uint32_t i = 0; i < count && i < AHEAD; i++)
-        rf_host_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i]]->number));
-    sort_places(radish->found, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            rf_host_prefetch(rf_record_at(&radish->software, context->lines[radish->found[i + AHEAD]]->number));
-        clean_line(radish, context, context->lines[radish->found[i]], chosen);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        clean_line(radish, context, radish->found[i], chosen);
 }

@@ -32,8 +32,9 @@ static inline void *rf_pool_take(struct rf_pool *pool, struct rf_memory *memory)
     }
     if (pool->next == pool->end) {
         char *slab = rf_alloc(memory, RF_SLAB);
-        pool->next = slab + (RF_HOST_LINE - (uintptr_t)slab % RF_HOST_LINE) % RF_HOST_LINE;
-        pool->end = pool->next + (RF_SLAB - RF_HOST_LINE) / pool->bytes * pool->bytes;
+        size_t align = pool->bytes & (0 - pool->bytes); /* so a block of two lines does not lie across three */
+        pool->next = slab + (align - (uintptr_t)slab % align) % align;
+        pool->end = pool->next + (RF_SLAB - align) / pool->bytes * pool->bytes;
     }
     block = pool->next;
     pool->next += pool->bytes;

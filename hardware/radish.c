@@ -186,8 +186,8 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
         }
         return line;
     }
-    rf_software_prefetch(radish, number); /* what is in no cache will be asked of software */
-    *cycles += (uint32_t)radish->config->llc_cycles;    /* to find that out */
+    rf_software_prefetch(radish, number);            /* what is in no cache will be asked of software */
+    *cycles += (uint32_t)radish->config->llc_cycles; /* to find that out */
     line = rf_line_new(radish, core, number);
     line->compact = compact;
     rf_machine_insert(&radish->machine, line);
@@ -459,8 +459,8 @@ void rf_radish_init(struct rf_radish *radish, const struct rf_config *config, ui
                                          .unit_bits = config->encoding == RF_ENCODING_COMPACT ? 2 : 3 };
     radish->layout.units = radish->layout.cells >> radish->layout.unit_bits;
     rf_pool_init(&radish->many_pool, rf_many_bytes(&radish->layout), RF_ROWS * rf_units(&radish->layout));
-    rf_pool_init(&radish->software.histories, rf_history_bytes(radish->layout.cells),
-                 rf_history_bytes(radish->layout.cells));
+    size_t pair = 2 * rf_history_bytes(radish->layout.cells);
+    rf_pool_init(&radish->software.histories, pair, pair);
     rf_pool_init(&radish->user_pool, sizeof(struct rf_users_chunk), 0);
     rf_pool_init(&radish->software.evicted, rf_evicted_bytes(&radish->layout), 0);
     rf_machine_init(&radish->machine, config, broken);

@@ -95,7 +95,7 @@ struct rf_radish {
     struct rf_context **contexts; /* by slot */
     uint32_t context_cap;
     struct rf_pool line_pool, many_pool, user_pool;
-    uint32_t *found; /* a roll-over's */
+    struct rf_metadata **found; /* a roll-over's */
     uint32_t found_cap;
     struct rf_layout layout;
     uint32_t clock_limit;

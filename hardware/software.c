@@ -32,9 +32,11 @@ struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_recor
 {
     struct rf_history *history = rf_software_find(record, slot);
     if (!history) {
-        history = rf_pool_take(&radish->software.histories, radish->memory);
+        uint32_t before = record->histories ? record->histories->before + 1 : 0;
+        history = before % 2 ? rf_history_second(record->histories, rf_cells(&radish->layout))
+                             : rf_pool_take(&radish->software.histories, radish->memory);
         history->slot = slot;
-        history->before = record->histories ? record->histories->before + 1 : 0;
+        history->before = before;
         history->next = record->histories;
         record->histories = history;
     }
@@ -84,7 +86,7 @@ void rf_software_prefetch(const struct rf_radish *radish, uint64_t number)
     const struct rf_record *record = rf_software_record(radish, number);
     rf_machine_prefetch(&radish->machine, record_line(radish, number, 0, 0));
     if (record && record->histories)
-        rf_host_prefetch(record->histories);
+        rf_history_prefetch(record->histories);
 }
 
 static void touch_pair(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t pair, bool write)
