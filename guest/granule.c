@@ -393,11 +393,11 @@ static bool as_word(const struct rf_slices *slices, uint32_t now, uint64_t *word
 /* Slices as those of a record, which lie there. They go into lanes if they can. */
 static uint64_t put_units(struct rf_stripe *stripe, uint64_t old, const uint64_t *list, unsigned count)
 {
-    uint64_t kinds = 0;
+    uint64_t kinds = 0, word;
     for (unsigned i = 0; i < count; i++)
         kinds |= list[i] & (RF_ODD_BIT | RF_WRITES_BIT);
-    if (!kinds && rf_policy == RF_POLICY_CAS && !rf_multi)
-        return rf_lanes_put(stripe, old, list, count);
+    if (!kinds && rf_policy == RF_POLICY_CAS && !rf_multi && (word = rf_lanes_put(stripe, old, list, count)))
+        return word;
     /* The record that it had is written anew if it has room. Who looks at it without the lock may see a part of both states, which
      * says nothing wrong of the thread's own accesses (guest/units.h, 2). */
     bool reuse = rf_word_is_record(old) && (RF_WORD_M(old) > RF_RECORD_FEW) == (count > RF_RECORD_FEW);

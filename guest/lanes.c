@@ -24,6 +24,8 @@ uint64_t rf_lanes_put(struct rf_stripe *stripe, uint64_t old, const uint64_t *li
     uint64_t cells[RF_GRANULE] = { 0 };
     uint32_t number = rf_word_has_lanes(old) ? RF_WORD_X(old) : rf_lane_new(stripe);
     uint64_t *lane = rf_lane_at(number);
+    if (__builtin_expect(!number, 0))
+        return 0;
     for (unsigned i = 0; i < count; i++)
         for (unsigned mask = RF_WORD_M(list[i]); mask; mask &= mask - 1)
             cells[__builtin_ctz(mask)] = (uint64_t)RF_WORD_X(list[i]) << 32 | RF_WORD_Y(list[i]);

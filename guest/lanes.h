@@ -7,7 +7,7 @@
  *    (guest/units.h, 2).
  * 3. Bytes whose cells are all equal need no lanes: the step that makes them so, of the last byte or with it, makes a word again.
  * 4. Only FastTrack and AccuLock (guest/accu_units.h) by compare-and-swap have lanes: the other policies, and MultiLock-HB, have records
- *    instead.
+ *    instead; and so have all when lanes run out, which are 8 GiB.
  */
 #ifndef RF_GUEST_LANES_H
 #define RF_GUEST_LANES_H
@@ -31,7 +31,7 @@ static inline bool rf_lanes_repeat(uint64_t word, unsigned mask, bool writes)
 }
 
 /* Plain slices in the form of a record, none with a set, go into lanes: those of the word before if it has some. Bytes that none has were
- * never accessed. With the stripe's lock. Returns the word. */
+ * never accessed. With the stripe's lock. Returns the word; 0: there are no lanes left. */
 uint64_t rf_lanes_put(struct rf_stripe *stripe, uint64_t old, const uint64_t *list, unsigned count);
 
 /* Invariant 3: a word again, if all cells are equal. The lock is held: nobody else replaces the word. */

@@ -7,22 +7,28 @@
 
 #define AT_ONCE 128u /* units that a stripe takes from the plane */
 #define UNITS ((1u << 27) - AT_ONCE)
+#ifndef RF_LANES_MOST /* tests have fewer */
+#define RF_LANES_MOST UNITS
+#endif
 #define HUGE_FROM ((size_t)2 << 20) /* from here on a plane has huge pages: its units are taken one after the other, and met by chance */
 
 struct rf_stripe rf_stripes[RF_STRIPES];
 static uint32_t taken[4]; /* of each plane; grows, by atomic additions */
 
-/* A free unit begins with the number of the next free one. Number 0 is none. */
-static uint32_t take_unit(uint32_t *free, uint32_t *next, uint32_t *end, unsigned plane, void *at, size_t size)
+/* A free unit begins with the number of the next free one. Number 0 is none: `most` are in use. */
+static uint32_t take_unit(uint32_t *free, uint32_t *next, uint32_t *end, unsigned plane, void *at, size_t size, uint32_t most)
 {
     uint32_t number = *free;
     if (number) {
         *free = *(uint32_t *)((char *)at + number * size);
     } else {
         if (*next == *end) {
-            *next = __atomic_fetch_add(&taken[plane], AT_ONCE, __ATOMIC_RELAXED);
-            if (*next > UNITS)
-                rf_die("out of room for the histories of shared or divided granules");
+            uint32_t first = __atomic_load_n(&taken[plane], __ATOMIC_RELAXED); /* who asks in vain must not make it wrap */
+            if (first < most)
+                first = __atomic_fetch_add(&taken[plane], AT_ONCE, __ATOMIC_RELAXED);
+            if (first >= most)
+                return 0;
+            *next = first;
             *end = *next + AT_ONCE;
             if (*next * size == HUGE_FROM)
                 RF_SYSCALL(SYS_madvise, (char *)at + HUGE_FROM, UNITS * size - HUGE_FROM, MADV_HUGEPAGE);
@@ -30,6 +36,15 @@ static uint32_t take_unit(uint32_t *free, uint32_t *next, uint32_t *end, unsigne
         }
         number = (*next)++;
     }
+    return number;
+}
+
+/* The same for what there is nothing else to take for. */
+static uint32_t take_needed(uint32_t *free, uint32_t *next, uint32_t *end, unsigned plane, void *at, size_t size)
+{
+    uint32_t number = take_unit(free, next, end, plane, at, size, UNITS);
+    if (!number)
+        rf_die("out of room for the histories of shared or divided granules");
     return number;
 }
 
@@ -44,7 +59,7 @@ static void give_unit(uint32_t *free, void *at, size_t size, uint32_t number)
 
 uint32_t rf_readers_new(struct rf_stripe *stripe)
 {
-    uint32_t number = take_unit(&stripe->free_readers, &stripe->next_readers, &stripe->end_readers, 0, (void *)RF_READERS,
+    uint32_t number = take_needed(&stripe->free_readers, &stripe->next_readers, &stripe->end_readers, 0, (void *)RF_READERS,
                                 sizeof(struct rf_readers));
     struct rf_readers *readers = rf_readers_at(number);
     readers->count = readers->is_many = readers->passes = 0; /* the lock may be somebody's (4.) */
@@ -153,8 +168,8 @@ void rf_readers_remove(uint32_t number, uint32_t index)
 uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count)
 {
     bool most = count > RF_RECORD_FEW;
-    uint32_t number = most ? take_unit(&stripe->free_most, &stripe->next_most, &stripe->end_most, 2, (void *)RF_LRECORDS, MOST_SIZE)
-                           : take_unit(&stripe->free_few, &stripe->next_few, &stripe->end_few, 1, (void *)RF_RECORDS, FEW_SIZE);
+    uint32_t number = most ? take_needed(&stripe->free_most, &stripe->next_most, &stripe->end_most, 2, (void *)RF_LRECORDS, MOST_SIZE)
+                           : take_needed(&stripe->free_few, &stripe->next_few, &stripe->end_few, 1, (void *)RF_RECORDS, FEW_SIZE);
     memset(rf_record_at(number, count), 0, most ? MOST_SIZE : FEW_SIZE);
     return number;
 }
@@ -169,7 +184,8 @@ void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count)
 
 uint32_t rf_lane_new(struct rf_stripe *stripe)
 {
-    return take_unit(&stripe->free_lanes, &stripe->next_lanes, &stripe->end_lanes, 3, (void *)RF_LANES, 1 << RF_LANES_BITS);
+    return take_unit(&stripe->free_lanes, &stripe->next_lanes, &stripe->end_lanes, 3, (void *)RF_LANES, 1 << RF_LANES_BITS,
+                     RF_LANES_MOST);
 }
 
 void rf_lane_end(struct rf_stripe *stripe, uint32_t number)

@@ -92,7 +92,7 @@ void rf_readers_add(uint32_t number, uint32_t moment);
 void rf_readers_remove(uint32_t number, uint32_t index);
 uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count);
 void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count);
-uint32_t rf_lane_new(struct rf_stripe *stripe);
+uint32_t rf_lane_new(struct rf_stripe *stripe); /* 0: there are none left */
 void rf_lane_end(struct rf_stripe *stripe, uint32_t number);
 
 static inline uint32_t *rf_readers_list(struct rf_readers *readers)

@@ -7,6 +7,11 @@
 #define RF_MOMENT_BITS 10
 #define RF_MOMENT_BLOCK_BITS 3
 
+#include <stdint.h>
+
+static uint32_t lanes_most = UINT32_C(1) << 20;
+#define RF_LANES_MOST lanes_most
+
 #include "guest/access.c"
 #include "guest/accu.c"
 #include "guest/accu_units.c"
@@ -588,6 +593,23 @@ static void test_quick(void **state)
     assert_true(quick[0] > 10000 && quick[1] > 10000 && pairs_met > 10000 && twos > 100);
 }
 
+/* All lanes are in use: records take their place, and the model is met as well. */
+static void test_no_lanes(void **state)
+{
+    (void)state;
+    begin_game();
+    for (unsigned i = 0; i < RF_STRIPES; i++)
+        rf_stripes[i].free_lanes = rf_stripes[i].next_lanes = rf_stripes[i].end_lanes = 0;
+    uint32_t before = taken[3];
+    lanes_most = 0;
+    for (uint64_t seed = 3000; seed < 3060; seed++)
+        play(seed);
+    assert_int_equal(taken[3], before);
+    for (unsigned i = 0; i < RF_STRIPES; i++)
+        assert_int_equal(rf_stripes[i].free_lanes, 0);
+    lanes_most = UINT32_C(1) << 20;
+}
+
 /* More histories than there are moments; then most of them go. Accesses are recorded again. */
 static void test_scarce_moments(void **state)
 {
@@ -683,6 +705,7 @@ static void test_large_sets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_pacer),
+                                        cmocka_unit_test(test_no_lanes),
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
                                         cmocka_unit_test(test_frames_below),
                                         cmocka_unit_test(test_long_range),
