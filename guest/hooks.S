@@ -122,7 +122,6 @@
         jae     \to
         cmp     %rdx, (%r8)
         jne     \to
-        RETURN
 .endm
 
 /* The word -> %rdx. An access to all of a granule goes to 4 if that has one of the two plain forms: all that it says of this epoch has been
@@ -164,7 +163,6 @@
         jmp     3f
 9:      cmp     %rdx, (%r8)
         jne     3f
-        RETURN
 .endm
 
 /* The same for a granule in lanes: goes on at 7 if it is not, and jumps to 4 unless the cells of all bytes have one moment of this epoch. The word
@@ -317,8 +315,10 @@ near_\name:
 .else
         CHECK_TWO \near 3f
 .endif
+        RETURN
 6:      CHECK_LANES \near \size 0
         CHECK_MAP \near
+        RETURN
 3:      CHECK_SEEN \near \size 0
 4:      GO_SLOW \near \size \flags
 .endm
@@ -333,6 +333,43 @@ near_\name:
         CHECK_LANES \near \size 1
         CHECK_SEEN \near \size 1
 4:      GO_SLOW \near \size \flags
+.endm
+
+/* The granule of the byte at %rdi: goes on if all of it was accessed in this epoch, perhaps by others as well; jumps to 4 if not. */
+.macro CHECK_SHARED near
+        LOAD_WORD \near
+        KEEP_PLACE \near
+        mov     %rdx, %rax
+        shr     $28, %rax
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_BASE, %rax
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+.else
+        sub     %fs:RF_HOT_BASE(%rcx), %rax
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+.endif
+        jb      8f
+        bt      $55, %rdx
+        jc      6f
+        CHECK_TWO \near 4f
+        jmp     8f
+6:      CHECK_MAP \near
+8:
+.endm
+
+/* Both granules of a wide access: most of what is read in long runs is read by several threads. */
+.macro READ_WIDE_ON near size flags
+        CHECK_SHARED \near
+        jmp     7f
+3:
+4:      GO_SLOW \near \size \flags
+7:      add     $\size - 1, %rdi
+        CHECK_SHARED \near
+        sub     $\size - 1, %rdi
+        RETURN
+3:
+4:      sub     $\size - 1, %rdi
+        GO_SLOW \near \size \flags
 .endm
 
 .macro READ near name size flags
@@ -366,7 +403,7 @@ near_\name:
         mov     %rsi, %rdi
         CHECK_READ \near
         ret
-1:      GO_SLOW \near \size \flags
+1:      READ_WIDE_ON \near \size \flags
         END     \near \name
 .endm
 
@@ -490,7 +527,13 @@ near_\name:
         END     \near \name
 .endm
 
-.macro COLD_WIDE near name size flags
+.macro COLD_READ_WIDE near name size flags
+        COLD_BEGIN \near \name
+        READ_WIDE_ON \near \size \flags
+        END     \near \name
+.endm
+
+.macro COLD_WRITE_WIDE near name size flags
         COLD_BEGIN \near \name
         GO_SLOW \near \size \flags
         END     \near \name
@@ -507,14 +550,14 @@ near_\name:
         COLD_WRITE \near __tsan_cold_write2 2 1
         COLD_WRITE \near __tsan_cold_write4 4 1
         COLD_WRITE \near __tsan_cold_write8 8 1
-        COLD_WIDE \near __tsan_cold_read16 16 0
-        COLD_WIDE \near __tsan_cold_write16 16 1
-        COLD_WIDE \near __tsan_cold_unaligned_read2 2 0
-        COLD_WIDE \near __tsan_cold_unaligned_read4 4 0
-        COLD_WIDE \near __tsan_cold_unaligned_read8 8 0
-        COLD_WIDE \near __tsan_cold_unaligned_write2 2 1
-        COLD_WIDE \near __tsan_cold_unaligned_write4 4 1
-        COLD_WIDE \near __tsan_cold_unaligned_write8 8 1
+        COLD_READ_WIDE \near __tsan_cold_read16 16 0
+        COLD_WRITE_WIDE \near __tsan_cold_write16 16 1
+        COLD_READ_WIDE \near __tsan_cold_unaligned_read2 2 0
+        COLD_READ_WIDE \near __tsan_cold_unaligned_read4 4 0
+        COLD_READ_WIDE \near __tsan_cold_unaligned_read8 8 0
+        COLD_WRITE_WIDE \near __tsan_cold_unaligned_write2 2 1
+        COLD_WRITE_WIDE \near __tsan_cold_unaligned_write4 4 1
+        COLD_WRITE_WIDE \near __tsan_cold_unaligned_write8 8 1
         .set    .Lcold, 0
 .endm
 
