@@ -189,7 +189,7 @@ programs() {
     # for length
     record pigz-150 "$1/pigz" -p2 -c -k "$work/text-150000"
     record pigz-600 "$1/pigz" -p2 -c -k "$work/text-600000"
-    small kernel-queue-half queue 's/BLOCKS = [0-9]*/BLOCKS = 5000/'
+    small kernel-queue-half queue 's/BLOCKS = [^,}]*/BLOCKS = 5000/'
 }
 
 # How the simulator's memory grows with the length of a recording, and with the memory that the program uses.

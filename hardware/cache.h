@@ -4,9 +4,9 @@
  * 2. The contents of a metadata line are not here but in a struct rf_metadata, which its key leads to.
  * 3. A data line's set is the low bits of its key; that of a metadata line depends on what the line is for.
  *
- * Keys. A key is 32 bits, so that the keys of a set are in one line of the host's. Physical memory is in three parts of unlike lengths,
- * and a key has the highest bit of its part: the program's data; and what the software layer keeps, its records and its vector clocks,
- * of which only the cost is simulated, so that these may begin anew where their part ends. A metadata line belongs to
+ * Keys. A key is 32 bits, so that the keys of a set are in one line of the host's. Physical memory is in four parts of unlike lengths,
+ * and a key has the highest bit of its part: the program's data; and what the software layer keeps, its records, how many histories they have, and
+ * its vector clocks, of which only the cost is simulated, so that these may begin anew where their part ends. A metadata line belongs to
  * a core and to a slot (a thread, in clocks) and stands at base + 2x (Figure 3.3): its number inside the region is twice that of the data
  * line, plus one for the second half. Regions of different cores begin in different sets, or the copies of one line in several cores
  * would compete for one set. Its key is where its contents are among those of all metadata lines.
@@ -32,7 +32,8 @@ typedef uint32_t rf_key;
 #define RF_KEY_METADATA ((rf_key)1 << 31)
 #define RF_KEY_DATA ((rf_key)1 << 30)
 #define RF_KEY_RECORD ((rf_key)1 << 29)
-#define RF_KEY_VECTOR ((rf_key)1 << 28)
+#define RF_KEY_PRESENCE ((rf_key)1 << 28)
+#define RF_KEY_VECTOR ((rf_key)1 << 27)
 
 /* Of one of the parts but the first, which is metadata. */
 static inline rf_key rf_key_of(rf_key part, uint64_t line)

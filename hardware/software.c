@@ -76,17 +76,19 @@ static rf_key record_line(const struct rf_radish *radish, uint64_t number, uint3
     return rf_key_of(RF_KEY_RECORD, number * radish->config->record_lines + at + pair * PAIRS_APART);
 }
 
-static uint32_t pairs_of(const struct rf_record *record)
+/* The line with the byte that says how many histories the record has. */
+static rf_key presence_line(const struct rf_radish *radish, uint64_t number)
 {
-    return record && record->histories ? 1 + record->histories->before / 2 : 1;
+    return rf_key_of(RF_KEY_PRESENCE, number / (2 * rf_cells(&radish->layout)));
 }
 
 void rf_software_prefetch(const struct rf_radish *radish, uint64_t number)
 {
     const struct rf_record *record = rf_software_record(radish, number);
+    if (!record || !record->histories)
+        return;
     rf_machine_prefetch(&radish->machine, record_line(radish, number, 0, 0));
-    if (record && record->histories)
-        rf_history_prefetch(record->histories);
+    rf_history_prefetch(record->histories);
 }
 
 static void touch_pair(struct rf_radish *radish, uint32_t core, uint64_t number, uint32_t pair, bool write)
@@ -97,7 +99,9 @@ static void touch_pair(struct rf_radish *radish, uint32_t core, uint64_t number,
 
 void rf_software_touch(struct rf_radish *radish, uint32_t core, uint64_t number, bool write)
 {
-    for (uint32_t pair = 0, count = pairs_of(rf_software_record(radish, number)); pair < count; pair++)
+    const struct rf_record *record = rf_software_record(radish, number);
+    touch_line(radish, core, presence_line(radish, number), false);
+    for (uint32_t pair = 0; record && record->histories && pair <= record->histories->before / 2; pair++)
         touch_pair(radish, core, number, pair, write);
 }
 
@@ -261,7 +265,10 @@ static void store_line(struct rf_radish *radish, uint32_t runner, struct rf_evic
     const uint8_t *statuses = evicted_statuses(evicted, layout);
     for (uint32_t half = 0; half < halves; half++) {
         struct rf_record *record = rf_software_make(radish, evicted->number + half);
+        const struct rf_history *latest = record->histories;
         struct rf_history *own = rf_software_history(radish, record, evicted->slot);
+        if (record->histories != latest)
+            touch_line(radish, runner, presence_line(radish, evicted->number + half), true);
         bool simple = !evicted->wide && rf_unit_bits(layout) == 3 && !own->uneven; /* units are granules */
         for (uint32_t granule = 0; simple && granule < cells / 8; granule++) {
             struct arrival new = { evicted->times[granule], evicted->times[cells / 8 + granule], statuses[granule] };

@@ -8,14 +8,15 @@
  * 3. `cached`: hardware may be newer ("potentially stale"). It is set when a check brings a line into hardware, and cleared when an
  *    eviction leaves none there.
  * 4. A thread's times of 32 bytes, a read and a write for each of four words, fit 32 bytes with its number, if a time has 28 bits;
- *    and so for lines of any length. So a record is a cache line for every two threads that have a history there. The first line of a
- *    record stands where the number says, like shadow memory: nothing must be looked up to find it.
+ *    and so for lines of any length. So a record is a cache line for every two threads that have a history there. It stands where
+ *    the number says, like shadow memory: nothing must be looked up to find it. A byte for each number says how many histories there
+ *    are: who checks looks there first, and memory that is accessed for the first time needs no more.
  *
- * The cost of a handler: enter_cycles, the simulated accesses of the core that runs it (record_lines for every two histories of a
- * record; when a line is stored, only for the two of which one is the evicted thread's), and entry_cycles for each clock. With
- * handlers = other the core with the least time pays, and the one that needed the check only a broadcast: the exception is then
- * imprecise. A synchronisation operation reads and writes the vector clock of its object, eight bytes an entry, and spends
- * entry_cycles for each.
+ * The cost of a handler: enter_cycles, the simulated accesses of the core that runs it (the byte, then record_lines for every two
+ * histories of a record; when a line is stored, only for the two of which one is the evicted thread's, and the byte if that one is
+ * new), and entry_cycles for each clock. With handlers = other the core with the least time pays, and the one that needed the check
+ * only a broadcast: the exception is then imprecise. A synchronisation operation reads and writes the vector clock of its object, eight
+ * bytes an entry, and spends entry_cycles for each.
  */
 #ifndef RF_HARDWARE_SOFTWARE_H
 #define RF_HARDWARE_SOFTWARE_H
