@@ -343,14 +343,21 @@ static inline uint32_t rf_step_copied_set(struct rf_step *step, uint32_t set)
 static inline bool rf_accu_put(const struct rf_step *step, uint32_t set)
 {
     struct rf_readers *readers = rf_readers_at(set);
-    for (uint32_t i = readers->count; i-- > 0;) {
+    uint32_t count = readers->count, place = count;
+    for (uint32_t i = count; i-- > 0;) {
         uint32_t old = rf_readers_list(readers)[i];
         if (rf_moment_is_now(step->self, old))
             return false;
-        if (rf_step_replaces(step, old, readers->count))
-            rf_readers_remove(set, i);
+        if (!rf_step_replaces(step, old, readers->count))
+            continue;
+        if (place < count)
+            rf_readers_remove(set, place); /* the last one of the list comes here, and has been looked at */
+        place = i;
     }
-    rf_readers_add(set, step->now);
+    if (place < count)
+        __atomic_store_n(&rf_readers_list(readers)[place], step->now, __ATOMIC_RELAXED);
+    else
+        rf_readers_add(set, step->now);
     return true;
 }
 

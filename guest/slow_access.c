@@ -324,6 +324,7 @@ static __attribute__((noinline)) void touch_busily(struct rf_self *self, uint64_
 }
 
 static void any_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
+static void accu_word_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags);
 
 /* FastTrack's access to a part or all of one granule, with nothing else to be thought of (rf_slow_access): one text for reads and one for
  * writes. */
@@ -331,7 +332,7 @@ static inline __attribute__((always_inline)) void word_access(struct rf_self *se
 {
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
     if (__builtin_expect(mask > 0xff || rf_accu, 0)) {
-        any_access(addr, pc, size, flags);
+        rf_accu ? accu_word_access(self, addr, pc, size, flags) : any_access(addr, pc, size, flags);
         return;
     }
     rf_busy_begin(self);
@@ -349,6 +350,61 @@ static __attribute__((noinline)) void word_read(struct rf_self *self, uintptr_t 
 static __attribute__((noinline)) void word_write(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     word_access(self, addr, pc, size, flags | RF_A_WRITE);
+}
+
+/* Which bytes of a record the thread has accessed in this epoch, if those of the mask are among them: they are likely to be accessed again,
+ * and one look is enough for all. 0: they are not. See guest/units.h, 2. */
+static unsigned repeated_bytes(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    const uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
+    bool writes = flags & RF_A_WRITE;
+    unsigned covered = 0;
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < RF_WORD_M(word) && i < RF_RECORD_MOST; i++) {
+            uint64_t slice = __atomic_load_n(&record[i], __ATOMIC_RELAXED);
+            if ((slice & RF_WRITES_BIT) || !(RF_WORD_M(slice) & mask) == !round)
+                continue;
+            bool in_set = !writes && (slice & RF_ODD_BIT);
+            if (in_set ? is_in_few(rf_readers_at(RF_WORD_Y(slice))) : rf_moment_is_hot(writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)))
+                covered |= RF_WORD_M(slice);
+        }
+        if (mask & ~covered)
+            return 0;
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(place, __ATOMIC_RELAXED) == word ? covered : 0;
+}
+
+/* AccuLock's access to a granule. Nothing but such an access is to be done (rf_slow_access). What has a record, or is a read of a map, is
+ * nearly always done where it lies; then hooks do not see in the word that it was made. */
+static __attribute__((noinline)) void accu_word_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    bool record = rf_word_is_record(word);
+    if (rf_multi || mask > 0xff || !(record || (rf_word_has_map(word) && !(flags & RF_A_WRITE)))) {
+        any_access(addr, pc, size, flags);
+        return;
+    }
+    rf_busy_begin(self);
+    struct rf_step step = { .self = self, .flags = flags };
+    unsigned known = record ? repeated_bytes(place, word, mask, flags) : repeats_in_set(place, word, mask) ? mask : 0;
+    if (!known) {
+        if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
+            rf_depot_node(self);
+        step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size));
+        if (step.now && (record ? rf_accu_units_step(place, word, mask, &step) : rf_accu_reads_map(place, word, mask, &step)))
+            known = mask;
+    }
+    if (__builtin_expect(step.race, 0)) {
+        rf_end_with_race(self, addr, size, &step, pc);
+        return;
+    }
+    if (known)
+        rf_seen_put(addr, known, flags);
+    rf_busy_end(self);
+    if (__builtin_expect(!known, 0))
+        any_access(addr, pc, size, flags);
 }
 
 /* AccuLock's access to a granule that had lanes a moment ago. Nothing but such an access is to be done (rf_slow_access). */
