@@ -338,7 +338,7 @@ static int help(const char *command, const char *variable, const char *compiler)
            "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own, but\n"
            "  --sites FILE   instrument only what holds sites that FILE lists, for `redflag chase`: functions with clang, files with\n"
            "                 gcc\n"
-           "  --inline   put what nearly every access needs into the program's own code, so that it runs faster; needs clang\n"
+           "  --inline   put what nearly every access needs into the program's own code, faster where accesses repeat; needs clang\n"
            "  --bitcode   leave the source as LLVM bitcode beside the object, FILE.bc, for `redflag static`; needs clang\n"
            "Run the result as it is, or with `redflag run`, which takes options.\n",
            command, variable, compiler);
