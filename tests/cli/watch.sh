@@ -105,6 +105,24 @@ watch 7 --modes caper -- ./app
 grep -qx 'redflag watch: looked for sites that escape' err || fail "$(cat err)"
 "$redflag" store -f json status | grep -q '"pairs_dynamic": [1-9]' || fail "no pair was seen to escape"
 
+# One budget: another run of this kind only if those before, and waiting, have taken no more than their part of all the time.
+build=$("$redflag" sites --no-libraries --format jsonl ./app | sed -n '1s/.*"build_id": "\([0-9a-f]*\)".*/\1/p')
+for case in none:1:3:0:caper chase:20:3:0:no none:100:3:0:caper chase:100:3:4:no chase:100:3:1:caper; do
+    IFS=: read -r mode runs seconds waited answer <<<"$case" # so many runs of a second, and one of Caper's
+    rm -f one.db
+    for ((i = 0; i < runs; i++)); do
+        echo "{\"redflag\":\"run\",\"id\":\"r$i\",\"mode\":\"$mode\",\"build\":\"$build\",\"seconds\":1,\"waited\":$((i ? 0 : waited))}"
+    done >one.jsonl
+    [ "$case" = none:1:3:0:caper ] || # the first shows what it takes
+        echo "{\"redflag\":\"run\",\"id\":\"c\",\"mode\":\"caper\",\"build\":\"$build\",\"seconds\":$seconds}" >>one.jsonl
+    echo "$racy $racy" >one.pairs
+    "$redflag" store -s one.db import one.pairs
+    "$redflag" store -s one.db merge one.jsonl
+    watch 7 -s one.db --modes caper,none -- ./app
+    if grep -q 'looked for sites' err; then found=caper; else found=no; fi
+    [ $found = "$answer" ] || fail "$case: $(cat err)"
+done
+
 # The store is out of reach: the program runs, and what is known of the run comes later.
 mkdir gone
 before=$("$redflag" store -f json status | sed -n 's/.*"runs": \([0-9]*\).*/\1/p')
