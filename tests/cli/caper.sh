@@ -477,9 +477,10 @@ C
 REDFLAG_CC=gcc "$redflag" cc --bitcode -g -O2 -fno-inline -pthread -c jump.c
 REDFLAG_CC=gcc "$redflag" cc -g -O2 -fno-inline --param=tsan-instrument-func-entry-exit=0 -pthread jump.c -o jump
 objdump -d jump | grep -q 'jmp .*__tsan_atomic64_store' || fail "no jump to a hook: $(gcc --version | head -n 1)"
-printf 'jump.c:%s jump.c:%s\n' $(grep -n '/\* jump' jump.c | cut -d: -f1) $(grep -n '/\* jump' jump.c | cut -d: -f1) >jump.pairs
+number=$(grep -n '/\* jump' jump.c | cut -d: -f1)
+echo "jump.c:$number jump.c:$number" >jump.pairs
 "$redflag" caper -q --pairs jump.pairs -- ./jump
-grep -q "^+ .*jump.c:$(grep -n '/\* jump' jump.c | cut -d: -f1)" jump.pairs.sites || fail "a jump: $(cat jump.pairs.sites)"
+grep -q "^+ .*jump.c:$number" jump.pairs.sites || fail "a jump: $(cat jump.pairs.sites)"
 
 # -- with facts: what cannot be publishes nothing, and what no escaped memory is accessed at is asleep; should it escape then, it counts -----------
 cat >sleep.c <<'C'

@@ -107,21 +107,28 @@ grep -qx 'redflag watch: looked for sites that escape' err || fail "$(cat err)"
 
 # One budget: another run of this kind only if those before, and waiting, have taken no more than their part of all the time.
 build=$("$redflag" sites --no-libraries --format jsonl ./app | sed -n '1s/.*"build_id": "\([0-9a-f]*\)".*/\1/p')
-for case in none:1:3:0:caper chase:20:3:0:no none:100:3:0:caper chase:100:3:4:no chase:100:3:1:caper; do
-    IFS=: read -r mode runs seconds waited answer <<<"$case" # so many runs of a second, and one of Caper's
+known() { # ID MODE SECONDS WAITED
+    echo "{\"redflag\":\"run\",\"id\":\"$1\",\"mode\":\"$2\",\"build\":\"$build\",\"seconds\":$3,\"waited\":$4}"
+}
+while read -r runs waited seconds answer; do # so many runs of a second, in which was waited for so long, and one of Caper's
     rm -f one.db
-    for ((i = 0; i < runs; i++)); do
-        echo "{\"redflag\":\"run\",\"id\":\"r$i\",\"mode\":\"$mode\",\"build\":\"$build\",\"seconds\":1,\"waited\":$((i ? 0 : waited))}"
+    for i in $(seq "$runs"); do
+        known "r$i" chase 1 "$([ "$i" -eq 1 ] && echo "$waited" || echo 0)"
     done >one.jsonl
-    [ "$case" = none:1:3:0:caper ] || # the first shows what it takes
-        echo "{\"redflag\":\"run\",\"id\":\"c\",\"mode\":\"caper\",\"build\":\"$build\",\"seconds\":$seconds}" >>one.jsonl
+    [ "$seconds" -eq 0 ] || known c caper "$seconds" 0 >>one.jsonl # the first shows what it takes
     echo "$racy $racy" >one.pairs
     "$redflag" store -s one.db import one.pairs
     "$redflag" store -s one.db merge one.jsonl
-    watch 7 -s one.db --modes caper,none -- ./app
+    watch 7 -s one.db --modes caper,none -- ./app </dev/null
     if grep -q 'looked for sites' err; then found=caper; else found=no; fi
-    [ $found = "$answer" ] || fail "$case: $(cat err)"
-done
+    [ $found = "$answer" ] || fail "$runs runs, $waited s waited, Caper $seconds s: $(cat err)"
+done <<RUNS
+1 0 0 caper
+20 0 3 no
+100 0 3 caper
+100 4 3 no
+100 1 3 caper
+RUNS
 
 # The store is out of reach: the program runs, and what is known of the run comes later.
 mkdir gone
