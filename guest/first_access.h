@@ -13,6 +13,7 @@
 #include "guest/last_steps.h"
 #include "guest/nearby.h"
 #include "guest/refusal.h"
+#include "guest/seen.h"
 #include "guest/steps.h"
 
 static inline __attribute__((always_inline)) bool ordered(const struct rf_self *self, uint32_t moment)
@@ -62,18 +63,27 @@ static inline __attribute__((always_inline)) uint64_t first_write(uint64_t word,
     return RF_WORD(mask, 0, x) | RF_WRITES_BIT;
 }
 
-/* The same for bytes that join those of Y, a moment of this epoch. */
+/* The same for bytes that join those of Y, a moment of this epoch, in one of the plain forms or mixed. */
 static inline __attribute__((always_inline)) uint64_t first_join(uint64_t word, unsigned mask, bool writes)
 {
     bool written = word & RF_WRITES_BIT;
     unsigned m = RF_WORD_M(word), all = m | mask;
-    if (written != writes) { /* what was read is written: the read's moment stays, and stands for both */
-        if (written || (m & ~mask))
-            return 0;
-        all = mask;
+    if ((word & RF_ODD_BIT) || written != writes) {
+        struct rf_masks masks = rf_word_masks(word);
+        unsigned all_written = writes ? masks.written | mask : masks.written, all_read = writes ? masks.read : masks.read | mask;
+        uint64_t next;
+        return rf_word_make(RF_WORD_Y(word), RF_WORD_X(word), all_written, all_read, &next) ? next : 0;
     }
     uint32_t x = all != 0xff ? RF_WORD_X(word) : writes ? 0 : rf_cell_w(RF_WORD_X(word));
     return RF_WORD(all, RF_WORD_Y(word), x) | (writes ? RF_WRITES_BIT : 0);
+}
+
+/* As rf_word_repeats_plainly() for an epoch with so many moments that hooks do not know its first ones any more (next_block()): without this
+ * each such access would be made again, with a moment of its own, and there would be still more of them. */
+static inline bool repeats_earlier_block(const struct rf_self *self, uint64_t word, unsigned mask, unsigned flags)
+{
+    return !(word & RF_ODD_BIT) && !(mask & ~RF_WORD_M(word)) && ((word & RF_WRITES_BIT) || !(flags & RF_A_WRITE)) &&
+           rf_moment_is_now(self, RF_WORD_Y(word));
 }
 
 /* The moment of now; *again: the epoch had it already. 0: none is at hand. */
@@ -94,24 +104,26 @@ static inline __attribute__((always_inline)) bool first_step(struct rf_self *sel
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
     uint32_t y = RF_WORD_Y(word), now;
     bool writes = flags & RF_A_WRITE, again = false;
-    if (word & RF_ODD_BIT) {
+    if ((word & RF_ODD_BIT) && !rf_word_is_mixed(word)) {
         struct rf_step step = { .self = self, .flags = flags, .fasttrack = true };
         return rf_word_has_lanes(word) && (step.now = first_moment(self, cached, &again)) && rf_lanes_step(place, word, mask, &step);
     }
     if (mask != 0xff && rf_word_has_two(word)) /* all bytes have two reads, which both stay for those that are not met */
         return false;
     if (y - rf_hot.first < rf_hot.span) {
-        if (!alone && !(mask & ~RF_WORD_M(word)) && (!writes || (word & RF_WRITES_BIT)))
+        if (!alone && rf_word_repeats_plainly(word, mask, flags))
             return true;
         if (!(next = first_join(word, mask, writes)) || !ordered_cell(self, RF_WORD_X(word)) ||
             rf_moment_locks(y) != self->locks ||
             !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return false;
+        if (__builtin_expect(mask == 0xff && (next & RF_ODD_BIT), 0)) /* hooks would not see it */
+            rf_seen_put(addr, mask, flags);
         if (rf_moment_note(y) != cached->note)
             rf_nearby_put(self, place, mask, y, cached->note);
         return true;
     }
-    if (!ordered_cell(self, RF_WORD_X(word)) || !ordered(self, y) ||
+    if ((word & RF_ODD_BIT) || !ordered_cell(self, RF_WORD_X(word)) || !ordered(self, y) ||
         !(next = writes ? first_write(word, mask) : first_read(word, mask)) || !(now = first_moment(self, cached, &again)))
         return false;
     next |= (uint64_t)now << 28;
@@ -143,8 +155,14 @@ static inline __attribute__((always_inline)) bool first_access(struct rf_self *s
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool stepped = __builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE), 1);
-    if (__builtin_expect(!node && stepped, 0)) /* the first access in a function that was entered */
+    if (__builtin_expect(!node && stepped, 0)) { /* the first access in a function that was entered */
+        if (mask <= 0xff && repeats_earlier_block(self, __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), mask, flags)) {
+            __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
+            return true;
+        }
         node = rf_depot_node(self);
+    }
     struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
     if (__builtin_expect(stepped && node && cached->what == key && cached->below == node, 1))
         stepped = __builtin_expect(mask <= 0xff, 1) ? first_step(self, cached, addr, mask, pc, size, flags, true)

@@ -19,8 +19,9 @@ static inline struct rf_last_step *rf_last_step_of(struct rf_self *self, uintptr
 static inline void rf_keep_step(struct rf_self *self, uint64_t old, uint64_t next, uintptr_t pc, uintptr_t addr, unsigned size,
                                 unsigned flags, uint32_t race)
 {
-    *rf_last_step_of(self, pc) = (struct rf_last_step){ old, next, pc, rf_hot.top, rf_hot.top[-1].node, self->locks,
-                                                        rf_how_of(addr, size, flags), (uint32_t)rf_hot.first, race };
+    *rf_last_step_of(self, pc) = (struct rf_last_step){ .old = old, .next = next, .pc = pc, .top = rf_hot.top, .node = rf_hot.top[-1].node,
+                                                        .locks = self->locks, .how = rf_how_of(addr, size, flags),
+                                                        .first = (uint32_t)rf_hot.first, .race = race };
 }
 
 #endif

@@ -36,6 +36,7 @@ struct rf_last_step {
     uint32_t how;   /* size, flags and offset in the granule */
     uint32_t first; /* rf_hot.first of its epoch */
     uint32_t race;  /* AccuLock: the moment that it races with, which was told; 0: none */
+    uint32_t pad[3]; /* found by a shift */
 };
 #define RF_LAST_STEPS_BITS 5
 #define RF_LAST_STEPS (1u << RF_LAST_STEPS_BITS) /* found by the place */

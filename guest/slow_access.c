@@ -258,14 +258,6 @@ static __attribute__((noinline)) bool multi_at_once(struct rf_step *step, uintpt
     return true;
 }
 
-/* As rf_word_repeats_plainly() for an epoch with so many moments that hooks do not know its first ones any more (next_block()): without this
- * each such access would be made again, with a moment of its own, and there would be still more of them. */
-static inline bool repeats_earlier_block(const struct rf_self *self, uint64_t word, unsigned mask, unsigned flags)
-{
-    return !(word & RF_ODD_BIT) && !(mask & ~RF_WORD_M(word)) && ((word & RF_WRITES_BIT) || !(flags & RF_A_WRITE)) &&
-           rf_moment_is_now(self, RF_WORD_Y(word));
-}
-
 /* The step stays in registers. Where hooks would not see afterwards that the access was made, it is kept for them. */
 static inline __attribute__((always_inline)) bool at_once(struct rf_self *self, uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                           unsigned flags, bool fasttrack)
@@ -440,22 +432,22 @@ static inline __attribute__((always_inline)) void first_or_word(struct rf_self *
     }
 }
 
-static __attribute__((noinline)) void other_read(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+static __attribute__((noinline)) void other_read(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
     first_or_word(self, addr, pc, size, flags & ~RF_A_WRITE);
 }
 
-static __attribute__((noinline)) void other_write(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+static __attribute__((noinline)) void other_write(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
     first_or_word(self, addr, pc, size, flags | RF_A_WRITE);
 }
 
-static inline void other_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+static inline void other_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
     if (flags & RF_A_WRITE)
-        other_write(self, addr, pc, size, flags);
+        other_write(addr, pc, size, flags, self);
     else
-        other_read(self, addr, pc, size, flags);
+        other_read(addr, pc, size, flags, self);
 }
 
 /* The thread is where the step was made, in the same epoch, with the same locks. */
@@ -465,7 +457,7 @@ static inline bool is_here(const struct rf_self *self, const struct rf_last_step
 }
 
 /* The step on a word like the one that the last step from this place was on. */
-static __attribute__((noinline)) void repeat_step(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+static __attribute__((noinline)) void repeat_step(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
     const struct rf_last_step *last = rf_last_step_of(self, pc);
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
@@ -494,9 +486,48 @@ static __attribute__((noinline)) void repeat_step(struct rf_self *self, uintptr_
     __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(!stepped, 0))
-        other_access(self, addr, pc, size, flags);
+        other_access(addr, pc, size, flags, self);
     else if (__builtin_expect(self->pending_signals, 0))
         rf_signals_deliver();
+}
+
+/* A step like the last one from this place, but perhaps not on an equal word. */
+static __attribute__((noinline)) void repeat_more(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
+{
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED);
+    const struct rf_last_step *last = rf_last_step_of(self, pc);
+    /* The word that it made, with other bytes. For that the thread need not be busy: a sweep leaves the moments of its epoch their names, and
+     * changes the word if it changes X; what a signal handler does comes after the look, or changes the word. */
+    uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE, next = word | mask << 56;
+    bool more = !((word ^ last->next) << 8);
+    if (!more && word != last->old) {
+        other_access(addr, pc, size, flags, self);
+        return;
+    }
+    if (more && !((last->how ^ rf_how_of(addr, size, flags)) << 16) && mask <= 0xff && RF_WORD_M(next) != 0xff && is_here(self, last) &&
+        __builtin_expect(!rf_accu, 1) &&
+        __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (__builtin_expect(*rf_touched(place) != 1, 0))
+            touch_busily(self, place);
+        return;
+    }
+    repeat_step(addr, pc, size, flags, self);
+}
+
+/* The same step on an equal word; the thread is busy then. What may have been ended by a sweep before it was is looked at again. */
+static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *self, const struct rf_last_step *last, uint64_t *place, uintptr_t pc)
+{
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint64_t old = __atomic_load_n(&last->old, __ATOMIC_RELAXED);
+    if (__builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && __atomic_load_n(&last->pc, __ATOMIC_RELAXED) == pc, 1) &&
+        __builtin_expect(__atomic_compare_exchange_n(place, &old, last->next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 1)) {
+        fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
+        return true;
+    }
+    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return false;
 }
 
 /* Where the hot hooks go on: a leaf for what is most frequent, with the stack in those that it jumps to. */
@@ -514,26 +545,23 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         return;
     }
     const struct rf_last_step *last = rf_last_step_of(self, pc);
-    if (last->pc != pc || last->first != rf_hot.first) {
-        other_access(self, addr, pc, size, flags);
+    if (last->pc != pc || last->first != rf_hot.first || last->top != rf_hot.top) {
+        other_access(addr, pc, size, flags, self);
         return;
     }
-    /* The word that it made, with other bytes. For that the thread need not be busy: a sweep leaves the moments of its epoch their names, and
-     * changes the word if it changes X; what a signal handler does comes after the look, or changes the word. */
-    uint64_t mask = (uint64_t)((1u << size) - 1) << addr % RF_GRANULE, next = word | mask << 56;
-    bool more = !((word ^ last->next) << 8);
-    if (!more && word != last->old) {
-        other_access(self, addr, pc, size, flags);
+    if (word != last->old || last->how != rf_how_of(addr, size, flags) || last->locks != self->locks || last->node != rf_hot.top[-1].node ||
+        last->race || !repeat_equal(self, last, place, pc)) {
+        repeat_more(addr, pc, size, flags, self);
         return;
     }
-    if (more && !((last->how ^ rf_how_of(addr, size, flags)) << 16) && mask <= 0xff &&
-        RF_WORD_M(next) != 0xff && is_here(self, last) && __builtin_expect(!rf_accu, 1) &&
-        __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        if (__builtin_expect(*rf_touched(place) != 1, 0))
-            touch_busily(self, place);
+    if (__builtin_expect(*rf_touched(place) != 1, 0)) {
+        end_touching(self, place);
         return;
     }
-    repeat_step(self, addr, pc, size, flags);
+    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(self->pending_signals, 0))
+        rf_signals_deliver();
 }
 
 /* What the hot hooks of 8 bytes know, for a whole granule. */
