@@ -37,8 +37,8 @@ static const char usage[] =
     "given. What is found goes to the store. The program's own exit status is not changed.\n\n"
     "  -s, --store WHERE        as for `redflag store`\n"
     "      --modes LIST         which, in the order of preference: chase, caper, pacer, none (chase,caper,pacer,none)\n"
-    "      --max-overhead P%    threads wait for no more than this part of the time (5%); sites that escape are looked for in so few\n"
-    "                           runs that, over all of them, waiting and looking take no more than that either\n"
+    "      --max-overhead P%    threads wait for no more than this part of the time (5%); caper and pacer have so few of the runs\n"
+    "                           that, over all of them, they and waiting take no more than that either\n"
     "      --delay T            of chase: how long one waits (10ms)\n"
     "      --rate R             of pacer: the part of the time that is sampled (0.01 is 1%); without it, pacer is not used\n"
     "      --lease SECONDS      after which a watch that was killed loses its pair (600)\n"
@@ -144,33 +144,54 @@ static bool has_static_pairs(struct watch *watch)
     return any;
 }
 
-/* Is there something left of the budget for another run that looks for sites which escape? Such a run cannot be bounded while it goes on;
- * so over all runs of the build, what threads have waited, and what earlier runs of this kind took longer than the others in the mean, is
- * no more than its part of all the time. The first one shows what they take. */
-static bool caper_is_affordable(struct watch *watch)
+/* What the store knows of the build's runs of one mode. */
+struct spent {
+    double seconds, runs, waited;
+};
+
+static bool ask_spent(struct watch *watch, struct spent spent[MODE_COUNT])
 {
     const char *values[] = { watch->build };
-    double sums[5] = { 0 }; /* seconds and number of these runs, of all runs; seconds waited */
-    json_t *rows;
-    if (rf_store_ask(
-            watch->store,
-            "SELECT sum(CASE WHEN mode = 'caper' THEN seconds ELSE 0 END), sum(CASE WHEN mode = 'caper' THEN 1 ELSE 0 END),"
-            " sum(seconds), count(*), sum(coalesce(waited, 0)) FROM runs"
-            " WHERE build = $1 AND seconds IS NOT NULL AND mode IN ('caper', 'chase', 'none')",
-            1, values, &rows) != RF_STORE_DONE) {
-        json_decref(rows);
-        return false;
-    }
-    for (size_t i = 0; i < 5; i++) {
-        const char *sum = json_string_value(json_array_get(json_array_get(rows, 0), i));
-        sums[i] = sum ? strtod(sum, NULL) : 0;
+    json_t *rows, *row;
+    size_t i;
+    bool done = rf_store_ask(watch->store,
+                             "SELECT mode, sum(seconds), count(*), sum(coalesce(waited, 0)) FROM runs"
+                             " WHERE build = $1 AND seconds IS NOT NULL GROUP BY mode",
+                             1, values, &rows) == RF_STORE_DONE;
+    json_array_foreach(rows, i, row) {
+        double numbers[3] = { 0 };
+        for (size_t column = 0; column < 3; column++) {
+            const char *text = json_string_value(json_array_get(row, column + 1));
+            numbers[column] = text ? strtod(text, NULL) : 0;
+        }
+        for (int mode = 0; done && mode < MODE_COUNT; mode++)
+            if (!strcmp(mode_names[mode], json_string_value(json_array_get(row, 0))))
+                spent[mode] = (struct spent){ numbers[0], numbers[1], numbers[2] };
     }
     json_decref(rows);
-    if (sums[1] == 0 || watch->mode_count == 1) /* or nothing else is wanted */
+    return done;
+}
+
+/* Is there something left of the budget for another run that looks for sites which escape, or samples? Such a run cannot be bounded while it
+ * goes on; so over all runs of the build, what threads have waited, and what earlier runs of these kinds took longer than the others in the
+ * mean, is no more than its part of all the time. The first one of a kind shows what they take. */
+static bool is_affordable(struct watch *watch, enum mode mode)
+{
+    struct spent spent[MODE_COUNT] = { { 0 } };
+    if (!ask_spent(watch, spent))
+        return false;
+    if (spent[mode].runs == 0 || watch->mode_count == 1) /* or nothing else is wanted */
         return true;
-    double others = sums[3] - sums[1], usual = others > 0 ? (sums[2] - sums[0]) / others : 0;
-    double longer = sums[0] - sums[1] * usual;
-    return (longer > 0 ? longer : 0) + sums[4] <= strtod(watch->overhead, NULL) / 100 * sums[2];
+    double others = spent[CHASE].runs + spent[NONE].runs;
+    double usual = others > 0 ? (spent[CHASE].seconds + spent[NONE].seconds) / others : 0;
+    double longer = 0, all = 0, waited = 0;
+    for (int i = 0; i < MODE_COUNT; i++) {
+        double more = spent[i].seconds - spent[i].runs * usual;
+        longer += (i == CAPER || i == PACER) && more > 0 ? more : 0;
+        all += spent[i].seconds;
+        waited += spent[i].waited;
+    }
+    return longer + waited <= strtod(watch->overhead, NULL) / 100 * all;
 }
 
 static void choose(struct watch *watch)
@@ -202,8 +223,8 @@ static void choose(struct watch *watch)
         if (mode == NONE || !watch->instrumented)
             break;
         if ((mode == CHASE && listed && lease_pair(watch, &sites)) ||
-            (mode == CAPER && listed && has_static_pairs(watch) && caper_is_affordable(watch)) ||
-            (mode == PACER && watch->rate))
+            (mode == CAPER && listed && has_static_pairs(watch) && is_affordable(watch, CAPER)) ||
+            (mode == PACER && watch->rate && is_affordable(watch, PACER)))
             watch->mode = mode;
     }
     rf_site_list_free(&sites);

@@ -129,6 +129,17 @@ start
 [ -s "$REDFLAG_SPOOL" ] && fail "the spool is still full"
 "$redflag" store -s "$postgres" pairs | grep -q '^late  comer' || fail "the spool did not arrive"
 
+# -- redflag watch asks this store, too: what earlier runs took decides whether there is another one that samples -------------------------
+echo 'int main(void) { return 7; }' >app.c
+"$redflag" cc -O1 app.c -o app
+for try in first again; do
+    status=0
+    "$redflag" watch -s "$postgres" --modes pacer,none --rate 0.01 --max-overhead 0.0001% -- ./app 2>err || status=$?
+    [ "$status" -eq 7 ] || fail "watch: exit $status: $(cat err)"
+    [ $try = again ] || grep -q 'sampled at 0.01: 0 reports' err || fail "watch: $(cat err)"
+done
+grep -q 'there was nothing to look for' err || fail "watch, beyond its budget: $(cat err)"
+
 # -- a full disk: what was there stays ----------------------------------------------------------------------------------------------------
 "$redflag" store -s full.db import pairs.txt
 seq 100000 | sed 's/.*/f+0x& f+0x1&/' >many.txt

@@ -129,6 +129,26 @@ done <<RUNS
 100 4 3 no
 100 1 3 caper
 RUNS
+# PACER's runs, too; what Caper took counts.
+while read -r runs pacer caper answer; do # so many runs of a second, one of PACER's, and one of Caper's
+    rm -f one.db
+    {
+        for i in $(seq "$runs"); do
+            known "r$i" none 1 0
+        done
+        [ "$pacer" -eq 0 ] || known p pacer "$pacer" 0
+        known c caper "$caper" 0
+    } >one.jsonl
+    "$redflag" store -s one.db merge one.jsonl
+    watch 7 -s one.db --modes pacer,none --rate 0.001 -- ./app </dev/null
+    if grep -q 'sampled at' err; then found=pacer; else found=no; fi
+    [ $found = "$answer" ] || fail "$runs runs, PACER $pacer s, Caper $caper s: $(cat err)"
+done <<RUNS
+1 0 9 pacer
+100 2 2 pacer
+20 2 3 no
+100 2 9 no
+RUNS
 
 # The store is out of reach: the program runs, and what is known of the run comes later.
 mkdir gone
