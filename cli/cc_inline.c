@@ -1,12 +1,14 @@
 /* See cli/cc_inline.h. */
 #include "cli/cc_inline.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,10 +31,17 @@ bool rf_cc_wants_inline(int *argc, char **argv)
 /* -- what the arguments are ------------------------------------------------------------------------------------------------------ */
 
 /* Invariant 3. */
-static const char *const one_step[] = { "-E",         "-M",          "-MM",           "-fsyntax-only", "--preprocess", "-emit-ast",
-                                        "--analyze",  "--precompile", "-emit-llvm",   "--coverage",    "-coverage",    "-ftest-coverage",
-                                        "-fprofile-arcs", "-###",     "-gsplit-dwarf", "-ftime-trace", NULL };
-static const char *const one_step_begins[] = { "-flto", "-save-temps", "--save-temps", "-gsplit-dwarf=", "-fthinlto", "-Wp,-M", NULL };
+static const char *const one_step[] = { "-E",         "-M",           "-MM",           "-fsyntax-only", "--preprocess", "-emit-ast",
+                                        "--analyze",  "--precompile", "-emit-llvm",    "--coverage",    "-coverage",    "-ftest-coverage",
+                                        "-fprofile-arcs", "-###",     "-gsplit-dwarf", "-ftime-trace",  "-fstack-usage", "-MJ",
+                                        "--", /* nothing after it is an option, and ours would come there */
+                                        NULL };
+static const char *const one_step_begins[] = { "-flto", "-save-temps", "--save-temps", "-save-stats", "--save-stats", "-gsplit-dwarf=",
+                                               "-fthinlto", "-Wp,-M", "-fsave-optimization-record", "-foptimization-record-file",
+                                               "--serialize-diagnostics", "-serialize-diagnostics",
+                                               /* long names, which nobody writes, of what is taken apart here */
+                                               "--output", "--language", "--write-dependencies", "--write-user-dependencies",
+                                               NULL };
 
 static const char *const languages[] = { "c", "c++", "cpp-output", "c++-cpp-output", NULL };
 
@@ -62,7 +71,7 @@ struct part {
 
 struct call {
     struct part *parts;
-    size_t count, sources;
+    size_t count, sources, inputs;
     const char *output;
     bool only_objects, only_assembly; /* -c, -S */
     bool lists, list_named, target_named; /* -MD or -MMD, -MF, -MT or -MQ */
@@ -74,6 +83,7 @@ static void take(struct call *call, const struct part *part)
     call->parts = rf_resize(call->parts, (call->count + 1) * sizeof *call->parts);
     call->parts[call->count++] = *part;
     call->sources += part->kind == SOURCE;
+    call->inputs += part->kind == INPUT;
     call->only_objects |= part->kind == PHASE && part->word[1] != 'S' && strcmp(part->word, "--assemble") != 0;
     call->only_assembly |= part->kind == PHASE && !(part->word[1] != 'S' && strcmp(part->word, "--assemble") != 0);
     call->one_step |= rf_word_in(one_step, part->word) || begins_one_of(one_step_begins, part->word);
@@ -183,7 +193,7 @@ struct work {
     char directory[PATH_MAX];
 };
 
-/* The name that clang would have given to a source's object: for the list of what it depends on. */
+/* The name that clang would have given to a source's object, or to its assembly. */
 static const char *object_of(const struct work *work, const char *source, bool assembly)
 {
     const struct call *call = work->call;
@@ -206,7 +216,7 @@ static int make_bitcode(const struct work *work, const struct part *source, cons
     }
     if (call->lists && !call->target_named) {
         rf_words_add(&command, "-MQ");
-        rf_words_add(&command, object_of(work, source->word, false));
+        rf_words_add(&command, call->output ? call->output : object_of(work, source->word, false));
     }
     static const char *const rest[] = { "-c", "-emit-llvm", "-o" };
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
@@ -247,10 +257,14 @@ static int compile(const struct work *work, const struct part *source, const cha
 {
     char *bitcode = joined(work->directory, "/source.bc");
     int status = make_bitcode(work, source, bitcode);
-    if (!status)
+    bool made = !status && access(bitcode, F_OK) == 0; /* if not, clang was asked for something else, as by -Xclang -ast-dump */
+    if (made)
         status = put_hooks_in(work, bitcode);
-    if (!status)
+    if (made && !status)
         status = make_code(work, bitcode, output);
+    struct stat old;
+    if (status && lstat(output, &old) == 0 && S_ISREG(old.st_mode)) /* what an earlier run left is not this one's result */
+        unlink(output);
     unlink(bitcode);
     free(bitcode);
     return status;
@@ -295,9 +309,19 @@ static int compile_all(const struct work *work, const struct rf_words *link, boo
     }
     if (!status && links)
         status = link_objects(call, link, objects, work->who);
-    for (size_t i = 0; i < made; i++)
-        unlink(objects[i]);
     return status;
+}
+
+/* With all that is in it: an option that is not known here may have named a file after a step's output. */
+static void remove_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory)
+        closedir(directory);
+    rmdir(path);
 }
 
 int rf_cc_inline(const struct rf_words *compile, const struct rf_words *link, const struct rf_words *arguments, bool links,
@@ -308,7 +332,7 @@ int rf_cc_inline(const struct rf_words *compile, const struct rf_words *link, co
     struct call call = look(&words);
     struct work work = { .call = &call, .compile = compile, .who = who };
     if (!call.sources || call.one_step || (!links && !call.only_objects && !call.only_assembly) ||
-        (!links && call.output && call.sources > 1)) /* which is an error, and clang's to tell */
+        (!links && call.inputs) || (!links && call.output && call.sources > 1)) /* the last one is an error, and clang's to tell */
         return -1;
     if (!rf_cli_places(&work.places, who))
         return RF_EXIT_USAGE;
@@ -324,10 +348,11 @@ int rf_cc_inline(const struct rf_words *compile, const struct rf_words *link, co
         return RF_EXIT_USAGE;
     }
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-    struct sigaction action = { .sa_handler = interrupt };
+    struct sigaction action = { .sa_handler = interrupt }, old;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* as nohup has it */
+            sigaction(signals[i], &action, NULL);
     int status = compile_all(&work, link, links);
-    rmdir(work.directory);
+    remove_directory(work.directory);
     return status;
 }

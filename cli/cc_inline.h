@@ -5,7 +5,8 @@
  *    outside is one run of the compiler: the same files are written, with the same names, and nothing else stays.
  * 2. Objects with and without inlined hooks go together: what was compiled otherwise calls hooks, as always.
  * 3. Where an option asks for files that are named after the output of a step, or for something other than code (-flto, --coverage,
- *    -save-temps, -emit-llvm, -E ...), the source is compiled in one step, without inlining.
+ *    -save-temps, -emit-llvm, -E ...), or -c is given a file of another language as well, all is compiled in one step, without
+ *    inlining.
  */
 #ifndef RF_CLI_CC_INLINE_H
 #define RF_CLI_CC_INLINE_H

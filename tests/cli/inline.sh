@@ -179,6 +179,27 @@ echo 'int f(void) { return x; }' >wrong.c
 status 1 "$REDFLAG" cc --inline -c wrong.c
 said 'wrong.c:1:22: error:'
 [ ! -e wrong.o ] || fail "a source with an error gives an object"
+echo old >old.o
+status 1 "$REDFLAG" cc --inline -c wrong.c -o old.o
+[ ! -e old.o ] || fail "the object of an earlier run stays when there is an error"
+
+# What goes in one step, or stops early.
+printf '.globl quiet\nquiet: ret\n' >quiet.s
+rm -f touch.o
+status 0 "$REDFLAG" cc --inline -c touch.c quiet.s
+{ [ -e touch.o ] && [ -e quiet.o ]; } || fail "-c with assembly beside leaves it out"
+rm -f touch.o named.o
+status 0 "$REDFLAG" cc --inline -c -- touch.c
+[ -e touch.o ] || fail "-- is no end of options"
+status 0 "$REDFLAG" cc --inline -c touch.c --output=named.o
+[ -e named.o ] || fail "--output= is not obeyed"
+status 0 "$REDFLAG" cc --inline -pthread -fstack-usage -fsave-optimization-record main.c touch.c -o linked -MMD
+sed -n '1s/ .*//p' linked.d | grep -qx linked: || fail "the list of what a program depends on says $(cat linked.d)"
+rm -f linked.d
+status 0 "$REDFLAG" cc --inline -pthread touch.c main.c -o linked -MMD
+sed -n '1s/ .*//p' linked.d | grep -qx linked: || fail "the list of what a program depends on says $(cat linked.d)"
+status 0 "$REDFLAG" cc --inline -c touch.c -Xclang -ast-dump
+said TranslationUnitDecl
 [ -z "$(ls temporary)" ] || fail "files stay: $(ls temporary)"
 
 # -- with every way to look ---------------------------------------------------------------------------------------------------------
