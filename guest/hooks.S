@@ -660,7 +660,7 @@ near_\name:
         ALL_COLD 0
 
 /* The long way of a cold hook, which has pushed what the checks use: the caller's other registers are kept, too, those of vectors among
- * them. Their upper halves, where there are such, nothing in this library touches. Here, and not in copies, so that stacks can be
+ * them. Their upper halves, where there are such, nothing in this library touches (guest/vectors.h). Here, and not in copies, so that stacks can be
  * walked through it. */
         .globl  rf_cold_access
         .hidden rf_cold_access

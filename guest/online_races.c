@@ -7,6 +7,7 @@
 #include "guest/ompt.h"
 #include "guest/options.h"
 #include "guest/threads.h"
+#include "guest/vectors.h"
 
 /* Predictions come in crowds: where a block is handed over by a lock, each access to it is one, from the same two places. */
 static bool was_told(struct rf_listener *me, const struct rf_online_race *race)
@@ -89,6 +90,8 @@ void rf_online_tell(struct rf_self *self)
     struct rf_refused_access refused = me->refused;
     me->refused.size = 0;
     bool refuse = false;
+    struct rf_vectors vectors;
+    rf_vectors_keep(&vectors);
     self->inside++; /* locks are taken: no handler of the program may come in between */
     for (uint32_t i = 0; i < count && !refuse; i++)
         refuse = tell(self, &races[i], self->number, sides);
@@ -97,6 +100,7 @@ void rf_online_tell(struct rf_self *self)
         rf_signals_deliver();
     if (refuse)
         rf_refused(self, &sides[0], &sides[1]);
+    rf_vectors_back(&vectors);
     record_allowed(self, &refused);
 }
 

@@ -32,6 +32,7 @@
 #include "guest/report.h"
 #include "guest/system.h"
 #include "guest/tap.h"
+#include "guest/vectors.h"
 
 #define SIGNALS 65
 
@@ -188,8 +189,11 @@ void rf_signals_deliver(void)
         self->libc = kept.older;
         self->pending_signals = self->libc != NULL;
         RF_SYSCALL(SYS_munmap, page, sizeof *page);
+        struct rf_vectors vectors; /* the kernel would give them back, too */
+        rf_vectors_keep(&vectors);
         set_mask(SIG_SETMASK, kept.during);
         run(self, kept.signal, &kept.info, &kept.context);
+        rf_vectors_back(&vectors);
         set_mask(SIG_SETMASK, *bits(&kept.context.uc_sigmask));
         self = rf_hot.self;
     }

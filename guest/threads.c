@@ -27,6 +27,7 @@
 #include "guest/refusal.h"
 #include "guest/tap.h"
 #include "guest/transactions.h"
+#include "guest/vectors.h"
 #include "guest/versions.h"
 
 #define SPARE_FRAMES (64u << 10) /* bytes of frames beyond what the stack can hold: for handlers that run on stacks of their own */
@@ -354,6 +355,8 @@ struct rf_self *rf_self_attach(void)
     if (!rf_started || gone)
         return NULL;
     gone = true; /* what is called from here must not come here */
+    struct rf_vectors vectors;
+    rf_vectors_keep(&vectors);
     /* A thread without a record cannot be busy; so no signal handler may run now, and fork() takes the locks themselves. */
     uint64_t mask = block_signals();
     struct record *record = record_new();
@@ -381,6 +384,7 @@ struct rf_self *rf_self_attach(void)
     }
     gone = false;
     run_as(record);
+    rf_vectors_back(&vectors);
     RF_SYSCALL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
     return self;
 }

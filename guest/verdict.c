@@ -13,6 +13,7 @@
 #include "guest/report.h"
 #include "guest/threads.h"
 #include "guest/transactions.h"
+#include "guest/vectors.h"
 
 /* AccuLock leaves locks out: happens-before may order the two all the same. What commits order is not kept. */
 static bool is_predicted(const struct rf_step *step)
@@ -91,11 +92,14 @@ bool rf_race_found(struct rf_self *self, const struct rf_found *race)
 {
     self->inside++; /* locks are taken: no handler of the program may come in between */
     struct rf_report_side sides[2];
+    struct rf_vectors vectors;
+    rf_vectors_keep(&vectors);
     enum told told = tell(self, race, sides);
     self->inside--;
     if (self->pending_signals) /* one came meanwhile */
         rf_signals_deliver();
     if (told == REFUSED)
         rf_refused(self, &sides[0], &sides[1]);
+    rf_vectors_back(&vectors);
     return told != UNDECIDED;
 }

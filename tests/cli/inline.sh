@@ -258,6 +258,48 @@ for flags in -O2 "-O3 -mavx2"; do
     cmp -s out expected || fail "$flags: registers change: $(diff out expected)"
 done
 
+# The upper halves stay, too, when the program hears of a report in the midst of the access.
+cat >halves.c <<'C'
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+int shared;
+static int reports, stage; /* nobody sees the order that this one gives */
+void __tsan_on_report(void *report);
+void __tsan_on_report(void *report)
+{
+    reports += report != 0;
+    _mm256_zeroall();
+}
+static void *work(void *argument)
+{
+    shared = 1;
+    __asm__ volatile("movl $1, %0" : "=m"(stage) : : "memory");
+    return argument;
+}
+int main(void)
+{
+    double sums[4];
+    pthread_t other;
+    pthread_create(&other, 0, work, 0);
+    for (int now = 0; !now; sched_yield())
+        __asm__ volatile("movl %1, %0" : "=r"(now) : "m"(stage) : "memory");
+    __m256d v = _mm256_set_pd(1, 2, 3, 4);
+    __asm__ volatile("" : "+x"(v));
+    shared = 2;
+    __asm__ volatile("" : "+x"(v));
+    _mm256_storeu_pd(sums, v);
+    pthread_join(other, 0);
+    printf("%d: %g %g %g %g\n", reports, sums[0], sums[1], sums[2], sums[3]);
+}
+C
+if grep -qw avx2 /proc/cpuinfo; then
+    status 0 "$REDFLAG" cc --inline -O2 -mavx2 -pthread halves.c -o halves
+    status 66 ./halves
+    said '^1: 4 3 2 1$'
+fi
+
 # -- the look is short --------------------------------------------------------------------------------------------------------------
 
 # instructions NAME: of the function up to its first return
