@@ -419,10 +419,20 @@ static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, ui
         any_access(addr, pc, size, flags);
 }
 
+static __attribute__((noinline)) void accu_first(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
+{
+    if (rf_multi || !first_access(self, addr, pc, size, flags, true))
+        accu_word_access(self, addr, pc, size, flags);
+    else if (__builtin_expect(self->pending_signals, 0))
+        rf_signals_deliver();
+}
+
 static inline __attribute__((always_inline)) void first_or_word(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size,
                                                                  unsigned flags)
 {
-    if (__builtin_expect(!rf_accu && first_access(self, addr, pc, size, flags), 1)) {
+    if (__builtin_expect(rf_accu, 0)) {
+        accu_first(addr, pc, size, flags, self);
+    } else if (__builtin_expect(first_access(self, addr, pc, size, flags, false), 1)) {
         if (__builtin_expect(self->pending_signals, 0))
             rf_signals_deliver();
     } else if (flags & RF_A_WRITE) {
