@@ -524,13 +524,16 @@ static __attribute__((noinline)) void repeat_more(uintptr_t addr, uintptr_t pc, 
     repeat_step(addr, pc, size, flags, self);
 }
 
-/* The same step on an equal word; the thread is busy then. What may have been ended by a sweep before it was is looked at again. */
-static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *self, const struct rf_last_step *last, uint64_t *place, uintptr_t pc)
+/* The same step on an equal word; the thread is busy then. Before it was, a sweep may have ended the step, and a handler may have kept one of
+ * its own in its place: that is from another stack, perhaps to other bytes. */
+static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *self, const struct rf_last_step *last, uint64_t *place,
+                                                               uintptr_t pc, uint32_t how)
 {
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint64_t old = __atomic_load_n(&last->old, __ATOMIC_RELAXED);
     if (__builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && __atomic_load_n(&last->pc, __ATOMIC_RELAXED) == pc, 1) &&
+        last->node == rf_hot.top[-1].node && last->locks == self->locks && last->how == how && !last->race &&
         __builtin_expect(__atomic_compare_exchange_n(place, &old, last->next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 1)) {
         fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
         return true;
@@ -559,8 +562,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         other_access(addr, pc, size, flags, self);
         return;
     }
-    if (word != last->old || last->how != rf_how_of(addr, size, flags) || last->locks != self->locks || last->node != rf_hot.top[-1].node ||
-        last->race || !repeat_equal(self, last, place, pc)) {
+    if (word != last->old || !repeat_equal(self, last, place, pc, rf_how_of(addr, size, flags))) {
         repeat_more(addr, pc, size, flags, self);
         return;
     }
