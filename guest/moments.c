@@ -35,11 +35,13 @@ struct zone {
 /* Under its lock, or with the world stopped. */
 static struct {
     uint32_t lock;
-    uint32_t limit; /* of those in use: above it a sweep is due */
+    uint32_t limit;         /* of those in use: above it a sweep is due, */
+    uint32_t moments_limit; /* ... and of those of moments, which may run out first */
     struct zone moments, pairs;
     uint8_t state[RF_MOMENT_BLOCKS];
 } blocks = {
     .limit = SWEEP_AT,
+    .moments_limit = PAIRS_FIRST,
     .moments = { .end = PAIRS_FIRST },
     .pairs = { .first = PAIRS_FIRST, .end = RF_MOMENT_BLOCKS, .next = PAIRS_FIRST, .next_warm = PAIRS_FIRST },
 };
@@ -102,6 +104,7 @@ void rf_moments_limit(uint32_t kept)
     if (limit > half_way)
         limit = half_way;
     blocks.limit = limit < SWEEP_AT ? SWEEP_AT : limit;
+    blocks.moments_limit = (blocks.moments.used + PAIRS_FIRST) / 2;
     cool();
 }
 
@@ -198,9 +201,11 @@ static __attribute__((noinline)) bool next_block(struct rf_self *self)
     uint32_t block = take_block(&blocks.moments, wanted), first = block << RF_MOMENT_BLOCK_BITS;
     if (!block) { /* from time to time it is worth another look */
         self->wants_sweep |= __atomic_add_fetch(&rf_moments_lost, 1, __ATOMIC_RELAXED) % LOST_AT_ONCE == 0;
+        if (self->block_slot != self->thread.slot) /* sweeps do not keep the moments of a slot that the thread has left */
+            set_epoch(self, self->next_moment);
         return false;
     }
-    self->wants_sweep |= used() > blocks.limit;
+    self->wants_sweep |= used() > blocks.limit || blocks.moments.used > blocks.moments_limit;
     rf_moment_blocks[block] = (struct rf_moment_block){ self->thread.slot, *time + 1 };
     if (block != wanted || self->block_slot != self->thread.slot) {
         /* The epoch's earlier moments are no longer in one piece with the next: the hooks take them for old, which costs a way

@@ -640,6 +640,25 @@ static void test_scarce_moments(void **state)
     rf_range_clear(at, RF_GRANULE * (4u << RF_MOMENT_BITS));
 }
 
+/* Nearly all moments are in histories, and no pairs: each sweep comes before there are none left. */
+static void test_nearly_scarce_moments(void **state)
+{
+    (void)state;
+    const uintptr_t at = 0x400000;
+    begin_game();
+    play_as(0);
+    rf_hot.self->wants_sweep = true; /* what the games before have left goes */
+    rf_sweep(rf_hot.self);
+    const unsigned histories = (blocks.moments.end - blocks.moments.used - 8) * RF_MOMENT_BLOCK;
+    uint64_t lost = rf_moments_lost;
+    for (unsigned i = 0; i < 8 * histories; i++) {
+        rf_slow_access(at + i % histories * RF_GRANULE, 0x4000, RF_GRANULE, RF_A_WRITE);
+        rf_epoch_begin(rf_hot.self);
+    }
+    assert_int_equal(rf_moments_lost, lost);
+    rf_range_clear(at, RF_GRANULE * histories);
+}
+
 /* One exit too many, of a function that was entered before the thread was known. */
 static void test_frames_below(void **state)
 {
@@ -709,6 +728,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_pacer),
                                         cmocka_unit_test(test_no_lanes),
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
+                                        cmocka_unit_test(test_nearly_scarce_moments),
                                         cmocka_unit_test(test_frames_below),
                                         cmocka_unit_test(test_long_range),
                                         cmocka_unit_test(test_large_sets), cmocka_unit_test(test_acculock),
