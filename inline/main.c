@@ -85,6 +85,16 @@ static void call_at_prefetches(LLVMModuleRef program, LLVMModuleRef hooks)
     LLVMDisposeBuilder(builder);
 }
 
+/* A cold hook gives back every register. The dynamic linker, at a call that it binds late, does not: r10 is lost. So the call goes through
+ * a slot of the global offset table, which is bound when the program starts. */
+static void bind_early(LLVMValueRef function)
+{
+    static const char name[] = "nonlazybind";
+    LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+}
+
 /* Leaves only hooks that the program calls, and those to it alone. */
 static bool add_hooks(LLVMModuleRef program, LLVMModuleRef hooks)
 {
@@ -95,8 +105,11 @@ static bool add_hooks(LLVMModuleRef program, LLVMModuleRef hooks)
     size_t count = 0;
     for (LLVMValueRef hook = LLVMGetFirstFunction(hooks), next; hook; hook = next) {
         next = LLVMGetNextFunction(hook);
-        if (LLVMIsDeclaration(hook))
+        if (LLVMIsDeclaration(hook)) {
+            if (!LLVMGetIntrinsicID(hook))
+                bind_early(hook);
             continue;
+        }
         size_t length;
         const char *name = LLVMGetValueName2(hook, &length);
         LLVMValueRef called = LLVMGetNamedFunction(program, name);

@@ -113,7 +113,7 @@ for level in -O0 -O2; do
     sort -u called.places >a
     sort -u inlined.places >b
     cmp -s a b || fail "$level: not the same places: $(diff a b)"
-    objdump -d inlined | grep -q 'call.*<__tsan_cold_write4@plt>' || fail "$level: nothing is inlined"
+    objdump -d inlined | grep -q '<__tsan_cold_write4' || fail "$level: nothing is inlined"
     objdump -d inlined | grep 'call.*<__tsan_\(read\|write\|func\)[^_]*@plt>' && fail "$level: hooks are called"
 done
 
@@ -299,6 +299,32 @@ if grep -qw avx2 /proc/cpuinfo; then
     status 66 ./halves
     said '^1: 4 3 2 1$'
 fi
+
+# Also at a call that is the first of its hook, and was not retargeted: the dynamic linker must have no part in it.
+cat >bound.c <<'C'
+long where[64];
+__attribute__((noinline)) long kept(long *at, long value)
+{
+    register long three __asm__("r10") = value * 3;
+    __asm__ volatile("" : "+r"(three));
+    *at = value;
+    __asm__ volatile("" : "+r"(three));
+    return three;
+}
+int main(void)
+{
+    int wrong = 0;
+    for (int i = 0; i < 64; i++)
+        wrong += kept(&where[i], i) != 3L * i;
+    return wrong != 0;
+}
+C
+for flags in -fPIE "-fno-pie -no-pie" -fPIC; do
+    # shellcheck disable=SC2086
+    status 0 "$REDFLAG" cc --inline -O2 $flags bound.c -Wl,-z,lazy -o bound
+    status 0 ./bound
+    status 0 env REDFLAG_OPTIONS=patch_calls=0 ./bound
+done
 
 # -- the look is short --------------------------------------------------------------------------------------------------------------
 
