@@ -288,11 +288,12 @@ for mode in facts alone; do # without facts as well
     [ $mode = facts ] || mv sync.pairs.facts other.facts
     "$redflag" caper -q --pairs sync.pairs --state sync.$mode -- ./sync
     "$redflag" caper --pairs sync.pairs --state sync.$mode --show >sync.shown
+    # shellcheck disable=SC2013 # numbers
     for number in $(grep -n '^USES' sync.c | cut -d: -f1); do
         kind=$(sed -n "${number}s|.*/\\* \\(.*\\) \\*/|\\1|p" sync.c)
         grep -q "sync.c:$number\b" sync.pairs || fail "line $number is in no static pair"
         if grep -q "sync.c:$number\b" sync.shown; then shown=shared; else shown=private; fi
-        [ $shown = "$kind" ] || fail "$mode: $(sed -n ${number}p sync.c) is taken for $shown"
+        [ $shown = "$kind" ] || fail "$mode: $(sed -n "${number}p" sync.c) is taken for $shown"
     done
 done
 
@@ -439,6 +440,7 @@ gcc -g -c publish.c
 "$redflag" cc --bitcode -g -O1 -fno-inline -pthread permits.c publish.o -o permits
 "$redflag" static permits.bc >permits.pairs
 "$redflag" caper -q --pairs permits.pairs -- ./permits
+# shellcheck disable=SC2013 # numbers
 for number in $(grep -n 'WRITES(.*/\*' permits.c | cut -d: -f1); do
     want=$(sed -n "${number}s|.*/\\* \\(.*\\) \\*/|\\1|p" permits.c)
     grep -q "permits.c:$number\b" permits.pairs || fail "line $number is in no static pair"
