@@ -94,7 +94,7 @@ INLINED void __tsan_func_entry(void *pc)
         uintptr_t sp;
         __asm__ volatile("lea -8(%%rsp), %0" : "=r"(sp)); /* as in a function that was called here: guest/jumps.c, 1 */
         *top = (struct rf_frame){ (uintptr_t)pc, 0, (uint32_t)sp };
-        rf_hot.top = top + 1;
+        __atomic_store_n(&rf_hot.top, top + 1, __ATOMIC_RELEASE); /* a signal handler finds no frame that is not filled yet */
     }
 }
 
