@@ -1,7 +1,8 @@
 /* What a collector moves: histories of memory, and the synchronisation objects that lie in it.
  *
  * 1. Histories move in one step for every hook (Wood, section 4.3.2): the world is stopped, so nobody is between the look at a word and
- *    its replacement. A hot hook that looks at a word meanwhile only compares it with its own epoch, before the step or after it.
+ *    its replacement. A hot hook that looks at a word meanwhile only compares it with its own epoch, before the step or after it. But a
+ *    thread that is not busy may add bytes to a word of its epoch (repeat_more() of guest/slow_access.c): those that stay must not get lost.
  * 2. Bytes are moved, not granules: the two ranges may begin anywhere, and overlap. A granule of the target is made anew out of what of
  *    it stays and of the one or two granules that its bytes come from, in the direction in which none of those was changed before.
  * 3. What a thread remembers of its epoch by address (guest/seen.h) is void afterwards, in every thread.
@@ -78,11 +79,20 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
         add_moved(&slices, first + RF_GRANULE, (int)RF_GRANULE - offset, mask, &step);
     rf_slices_gather(&slices, &step);
     rf_slices_join(&slices);
-    uint64_t next = rf_slices_word(&slices, &step, 0);
-    rf_word_end_record(stripe, word);
-    __atomic_store_n(place, next, __ATOMIC_RELEASE);
+    uint64_t next = rf_slices_word(&slices, &step, 0), expected = word;
+    bool done = __atomic_compare_exchange_n(place, &expected, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if (done) {
+        rf_word_end_record(stripe, word);
+    } else { /* it had no units, so none were given back: what was made of it is not needed */
+        rf_slices_of(next, &slices);
+        rf_slices_end(&slices, &step);
+        rf_word_end_record(stripe, next);
+    }
     rf_spin_unlock(&stripe->lock);
-    rf_touch(place);
+    if (done)
+        rf_touch(place);
+    else
+        copy_granule(to, from, mask);
 }
 
 /* The world is stopped. */
