@@ -194,13 +194,29 @@ void rf_caper_freed(struct rf_self *self, uintptr_t block, size_t size)
     rf_busy_leave(self, mine);
 }
 
-/* Most sites have escaped, or are in no pair, and that is all there is to find out. A thread that is not known (yet, or any more) has no
- * memory of its own. */
+uintptr_t rf_caper_settled[RF_CAPER_SETTLED];
+
+static bool is_open(uintptr_t caller)
+{
+    const char *mark = caper.file ? mark_of(caller) : NULL;
+    return mark && __atomic_load_n(mark, __ATOMIC_RELAXED) == '-';
+}
+
+/* Most sites have escaped, or are in no pair, and that is all there is to find out. Code may run before its module is known: so after a call
+ * is called settled there is another look. Either that finds the site, or rf_caper_module() finds the entry. A thread that is not known (yet, or any more)
+ * has no memory of its own. */
 void rf_caper_given(uintptr_t caller, const volatile void *object)
 {
     struct rf_self *self = rf_hot.self;
-    const char *mark = caper.file && object ? mark_of(caller) : NULL;
-    if (__builtin_expect(!mark || __atomic_load_n(mark, __ATOMIC_RELAXED) != '-' || (self && self->inside), 1))
+    if (!is_open(caller)) {
+        uintptr_t *settled = &rf_caper_settled[caller % RF_CAPER_SETTLED];
+        __atomic_store_n(settled, caller, __ATOMIC_SEQ_CST);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        if (__builtin_expect(!is_open(caller), 1))
+            return;
+        __atomic_store_n(settled, 0, __ATOMIC_RELAXED);
+    }
+    if (!object || (self && self->inside))
         return;
     bool mine = self && rf_busy_enter(self);
     if (!self || (!rf_escape_filters(self, (uintptr_t)object, 1) && !rf_escape_own_stack(self, (uintptr_t)object)))
@@ -353,6 +369,9 @@ void rf_caper_module(const struct rf_image *image, const char *name)
         if (offset != UINT64_MAX)
             add_site(image->base + offset + 1, line);
     }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* rf_caper_given() */
+    for (unsigned i = 0; i < RF_CAPER_SETTLED; i++)
+        __atomic_store_n(&rf_caper_settled[i], 0, __ATOMIC_RELAXED);
     const char *end = caper.idle.at + caper.idle.size;
     for (char *line = caper.idle.at, *next; line && line < end; line = next) {
         next = line_behind(line, end);

@@ -24,6 +24,14 @@ extern bool rf_caper_on RF_OURS; /* set before there are threads */
 void rf_caper_begin(char **environment);
 void rf_caper_finish(void);
 void rf_caper_freed(struct rf_self *self, uintptr_t block, size_t size); /* is about to be: a write to all of it, by who calls */
+/* Calls of which there is nothing left to find out, found by where they return to: most, and locks are taken all the time. Whoever finds that
+ * out of a call writes it, while its module is there; when another one comes, all are forgotten. */
+#define RF_CAPER_SETTLED 1024u
+extern uintptr_t rf_caper_settled[RF_CAPER_SETTLED] RF_OURS;
+static inline bool rf_caper_is_settled(uintptr_t caller)
+{
+    return __atomic_load_n(&rf_caper_settled[caller % RF_CAPER_SETTLED], __ATOMIC_RELAXED) == caller;
+}
 void rf_caper_given(uintptr_t caller, const volatile void *object); /* a function that synchronises, or makes or joins a
                                                                        * thread, is, by who calls */
 /* Under the lock of guest/modules.c: the module's sites become known; then, of each of its calls, is it needed? */

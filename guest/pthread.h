@@ -18,6 +18,8 @@ static inline void rf_pass_sync(uintptr_t caller, const volatile void *one, cons
     struct rf_self *self = rf_hot.self;
     if (self && self->stored_size && !self->inside)
         rf_escape_flush(self);
+    if (__builtin_expect(rf_caper_is_settled(caller), 1))
+        return;
     rf_caper_given(caller, one);
     if (two)
         rf_caper_given(caller, two);
