@@ -263,15 +263,8 @@ static __attribute__((noinline)) void hook_slowly(uintptr_t addr, uintptr_t pc, 
  * block: then rf_hot.own is 0. */
 static void hook(uintptr_t addr, uintptr_t pc, uint64_t what)
 {
-    uint32_t own = rf_hot.own;
-    if (__builtin_expect(own != 0, 1)) {
-        const uint16_t *state = rf_escape_place(addr & RF_ADDRESS_MASK);
-        if (__builtin_expect(state && (__atomic_load_n(state, __ATOMIC_RELAXED) | RF_ESCAPE_OWN) == own, 1))
-            return;
-        if (addr - rf_hot.self->own_stack < rf_hot.self->own_size)
-            return;
-    }
-    hook_slowly(addr, pc, what);
+    if (__builtin_expect(!rf_hot.own || !rf_escape_is_own(addr, 1), 1))
+        hook_slowly(addr, pc, what);
 }
 
 static void hear_sync(struct rf_self *self, enum rf_tap_who who, enum rf_op op, uint64_t key, uintptr_t pc)

@@ -226,6 +226,7 @@ static bool on_own_stack(struct rf_self *self, uintptr_t addr)
     if (!self->stack_escaped && self == rf_hot.self) {
         self->own_stack = low;
         self->own_size = size;
+        rf_escape_know_stack(self);
     }
     return addr - low < size;
 }
@@ -244,6 +245,8 @@ static void stack_escapes(struct rf_self *self)
         return;
     self->stack_escaped = true;
     self->own_size = 0;
+    if (self == rf_hot.self)
+        rf_hot.stack_size = 0;
     rf_origin_escapes(RF_ORIGIN_STACK);
     if (here >= low && here < low + size)
         mark_all_in(here, low + size);

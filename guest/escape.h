@@ -22,6 +22,9 @@
  *    while rf_hot.own is not 0, and to an empty cell otherwise. The owner writes it, while it is busy, and then looks at the state;
  *    whoever changes the state, or frees the block, does so and then empties the cell if it has the block. Between the two steps
  *    each has a fence, so that one of them sees what the other did.
+ * 8. A thread's stack is known by its bounds, too, to Caper's hooks and to functions that fill or copy memory: rf_hot.stack_size is 0, or
+ *    rf_hot.own is not and the stack is the thread's own (4). The thread alone writes it, with rf_hot.own, and empties it before the stack
+ *    escapes: only a thread that runs on a stack can make that escape (publish_locked() in escape.c looks at no other).
  *
  * doc/sync.md says what this misses in C, and tests/programs/escape-*.c show it.
  */
@@ -69,12 +72,41 @@ static inline bool rf_is_escaped(uintptr_t addr)
     return !state || state & RF_ESCAPED;
 }
 
+/* Invariants 6 to 8: from now on nothing is known at once. */
+static inline void rf_escape_look_closer(void)
+{
+    rf_hot.own = 0;
+    rf_hot.fresh = &rf_fresh_nothing;
+    rf_hot.stack_size = 0;
+}
+
+/* Invariant 8: its bounds are those that are known, if rf_hot.own is. A signal handler may make the stack escape at any time: if so before
+ * the last look here, that sees it; if so after it, the handler leaves what it should. */
+static inline void rf_escape_know_stack(const struct rf_self *self)
+{
+    rf_hot.stack = self->own_stack;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    rf_hot.stack_size = rf_hot.own ? self->own_size : 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (self->stack_escaped)
+        rf_hot.stack_size = 0;
+}
+
+/* Is all of it known at once to be the thread's own, its stack or one private block? Then an access tells nothing, and a store publishes
+ * nothing. A range that begins and ends in private blocks does so in one: between two there is room. */
+static inline bool rf_escape_is_own(uintptr_t addr, size_t size)
+{
+    uint32_t own = rf_hot.own;
+    if (addr - rf_hot.stack < rf_hot.stack_size && size <= rf_hot.stack_size - (addr - rf_hot.stack))
+        return true;
+    return own && (rf_escape_state(addr) | RF_ESCAPE_OWN) == own && (rf_escape_state(addr + size - 1) | RF_ESCAPE_OWN) == own;
+}
+
 /* The thread, which calls this, has stored something there that is to be looked at; size 0: nothing. Invariant 6. */
 static inline void rf_escape_keep(struct rf_self *self, uintptr_t addr, size_t size)
 {
     uint32_t owner = rf_escape_owner(self);
-    rf_hot.own = 0;
-    rf_hot.fresh = &rf_fresh_nothing;
+    rf_escape_look_closer();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self->stored_at = addr;
     self->stored_size = size;
@@ -83,6 +115,7 @@ static inline void rf_escape_keep(struct rf_self *self, uintptr_t addr, size_t s
         rf_hot.own = owner | RF_ESCAPE_OWN;
         if (rf_fresh_blocks)
             rf_hot.fresh = &rf_fresh_blocks[owner - 1];
+        rf_escape_know_stack(self);
     }
 }
 

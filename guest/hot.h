@@ -92,6 +92,8 @@ struct rf_hot {
     uint64_t *seen;
     uint32_t own; /* RF_ESCAPE_OWN and the state of the thread's private blocks, or 0: look closer (guest/escape.h, 6) */
     const struct rf_fresh *fresh; /* a block that is all the thread's own: guest/escape.h, 7. Never NULL */
+    uintptr_t stack;              /* the thread's stack, while that is its own: the same, 8 */
+    size_t stack_size;            /* ... or 0: look closer */
 };
 
 /* Of a thread that the guest does not know. */

@@ -3,6 +3,7 @@
 #include "guest/accu.h"
 #include "guest/escape.h"
 #include "guest/online.h"
+#include "guest/system.h"
 #include "guest/text.h"
 #include "guest/threads.h"
 
@@ -104,6 +105,19 @@ static void put_fresh_check(struct code *code)
 }
 _Static_assert(offsetof(struct rf_fresh, at) == 0 && offsetof(struct rf_fresh, size) == 8, "put_fresh_check()");
 
+/* The same for the stack that rf_hot.stack says. */
+static void put_stack_check(struct code *code)
+{
+    uint32_t stack = (uint32_t)((uintptr_t)&rf_hot.stack - (uintptr_t)__builtin_thread_pointer());
+    uint32_t size = (uint32_t)((uintptr_t)&rf_hot.stack_size - (uintptr_t)__builtin_thread_pointer());
+    put(code, "\x48\x89\xf8"              /* mov %rdi, %rax */
+              "\x64\x48\x2b\x04\x25", 8); /* sub %fs:stack, %rax */
+    put(code, (const char *)&stack, sizeof stack);
+    put(code, "\x64\x48\x3b\x04\x25", 5); /* cmp %fs:stack_size, %rax */
+    put(code, (const char *)&size, sizeof size);
+    put(code, "\x73\x01\xc3", 3); /* jae behind it; ret */
+}
+
 /* Returns if the state of the address is the one that rf_hot.own says; goes on behind it otherwise. The state is found as rf_escape_place()
  * does. */
 static void put_own_check(struct code *code)
@@ -126,7 +140,7 @@ static void put_own_check(struct code *code)
 }
 _Static_assert(RF_ESCAPE_LEAF == 22 && RF_ESCAPE_OWN == 0x10000 && RF_ADDRESS_BITS == 46, "put_own_check()");
 
-/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. No template is as short, with the check before it. */
+/* mov (%rsp), %rsi; movabs $what, %rdx; movabs $hook, %rax; jmp *%rax. */
 static void put_jump(struct code *code, uint64_t size, enum rf_op op)
 {
     put(code, "\x48\x8b\x34\x24\x48\xba", 6);
@@ -136,9 +150,23 @@ static void put_jump(struct code *code, uint64_t size, enum rf_op op)
     put(code, "\xff\xe0", 2);
 }
 
+extern const char rf_near_names[]; /* guest/hooks.S: offsets and names */
+
+/* Does a template begin there, behind `from` and before `to`? */
+static bool is_cut(size_t from, size_t to)
+{
+    uint32_t offset;
+    for (const char *at = rf_near_names; __builtin_memcpy(&offset, at, sizeof offset), offset != UINT32_MAX;) {
+        if (offset > from && offset < to)
+            return true;
+        for (at += sizeof offset; *at++;)
+            ;
+    }
+    return false;
+}
+
 void rf_tap_hooks(uint8_t *block)
 {
-    extern const char rf_near_names[]; /* guest/hooks.S: offsets and names */
     uint32_t offset;
     if (!rf_tap->alone || (!rf_tap->hook && rf_tap->hooks == RF_HOOKS_GO) || rf_world_fences)
         return;
@@ -164,9 +192,13 @@ void rf_tap_hooks(uint8_t *block)
             continue;
         if (rf_tap->own_returns && rf_fresh_blocks)
             put_fresh_check(&code);
+        if (rf_tap->own_returns && rf_fresh_blocks)
+            put_stack_check(&code);
         if (rf_tap->own_returns && rf_escape_leaves)
             put_own_check(&code);
         put_jump(&code, size, rf_text_has(name, "write") ? RF_WRITE : RF_READ);
+        if (is_cut(offset, (size_t)(code.at - block)))
+            rf_die("%s has no room for what a tap puts there", name);
     }
 }
 

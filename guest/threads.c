@@ -577,8 +577,7 @@ void rf_thread_switch(struct rf_self *to)
     if (!to->frames)
         frames_begin(record, FIBER_STACK, false);
     rf_hot.span = 0;
-    rf_hot.own = 0;
-    rf_hot.fresh = &rf_fresh_nothing;
+    rf_escape_look_closer();
     rf_hot.top = record->top;
     rf_hot.self = to;
     rf_hot.stamp = to->stamp; /* of its tables; the epoch gives another */

@@ -126,6 +126,46 @@ for place in foreign:+ after:+ own:-; do
     grep -q "^${place#*:} .*hidden.c:$(grep -n "/\* ${place%:*} \*/" hidden.c | cut -d: -f1):" hidden.txt.sites || fail "$place: $(cat hidden.txt.sites)"
 done
 
+# A stack is its thread's own until an address of it is published: accesses and calls that fill it count from then on.
+cat >stack.c <<'C'
+#include <pthread.h>
+#include <string.h>
+int *published;
+volatile int always = 1;
+static void fill(int *at) { memset(at, 1, 12); /* fill own */ }
+static void fill_known(int *at) { memset(at, 2, 12); /* fill known */ }
+static void *work(void *unused)
+{
+    int here[16];
+    for (int i = 0; i < 3; i++) {
+        here[i] = i; /* own */
+        fill(&here[8]);
+    }
+    if (always)
+        published = here; /* publish */
+    here[0] = 1; /* known */
+    here[1] = 2; /* still known */
+    fill_known(&here[8]);
+    return unused;
+}
+int main(void)
+{
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], 0, work, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+C
+"$redflag" cc --bitcode -g -O0 -fno-builtin -pthread stack.c -o stack
+"$redflag" static stack.bc >stack.txt
+"$redflag" caper -q --pairs stack.txt -- ./stack
+for place in own:- 'fill own:-' publish:+ known:+ 'still known:+' 'fill known:+'; do
+    grep -q "^${place#*:} .*stack.c:$(grep -n "/\* ${place%:*} \*/" stack.c | cut -d: -f1)\b" stack.txt.sites ||
+        fail "$place: $(cat stack.txt.sites)"
+done
+
 # -- lines without a hook: calls of libc, heard or not, and accesses that the compiler has left out -----------------------------------------
 cat >calls.c <<'C'
 #include <pthread.h>
