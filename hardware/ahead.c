@@ -7,7 +7,9 @@
  * few prefetches. */
 static inline void ask_for(const void *this, const void *there)
 {
-    rf_host_prefetch(this ? this : there);
+    uintptr_t none = 0 - (uintptr_t)!this;
+    __asm__("" : "+r"(none)); /* or a compiler makes a branch of it */
+    rf_host_prefetch((const void *)((uintptr_t)this | (none & (uintptr_t)there)));
 }
 
 /* First the places that the address leads to: sets of the caches, the record. Of an event that is no access, or whose place is not known,

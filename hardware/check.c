@@ -180,6 +180,7 @@ INLINE void set_new_permissions(struct view *v, uint32_t width)
                              : late_read ? RF_PERMIT_READ
                                          : RF_PERMIT_ORDERED;
     }
+    rf_permissions_changed(radish, v->own);
 }
 
 /* Reports the races of an access with what is known of its places, and fills the line. */
@@ -248,6 +249,7 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
     if (!histories && v.first == own && !own->next) { /* nobody was here: what all of it comes to */
         memset(rf_row(&radish->layout, own, RF_STATUSES), RF_EVERYTHING, width);
         memset(rf_row(&radish->layout, own, RF_PERMISSIONS), RF_PERMIT_WRITE, width);
+        rf_line_permits(radish, own);
     } else if (!own->wide && rf_unit_bits(&radish->layout) == 3) {
         check_line(&v, places, access, rf_units(&radish->layout), true);
     } else {

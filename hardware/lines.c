@@ -1,6 +1,7 @@
 /* The metadata lines of RADISH that are in caches: who has one, which clocks are in it, how it leaves. See hardware/radish.h.
  *
- * 1. A context lists its lines without holes: the last one takes the place of one that goes.
+ * 1. With eager flushing a context lists its lines without holes: the last one takes the place of one that goes. Nobody else asks for
+ *    all lines of a context, and what is moved would be fetched from the host's memory each time.
  * 2. Which lines have a clock is kept the other way round too: clock_users.h. A line's bits may be of clocks that it had once; only
  *    a roll-over takes these out. A line that has left has none.
  */
@@ -49,6 +50,11 @@ void rf_line_widen(struct rf_radish *radish, struct rf_metadata *line)
     line->wide = true;
 }
 
+static bool is_listed(const struct rf_radish *radish)
+{
+    return radish->config->flush == RF_FLUSH_EAGER;
+}
+
 void rf_line_link(struct rf_radish *radish, struct rf_metadata *line)
 {
     struct rf_context *context = rf_context_of(radish, line->slot);
@@ -56,6 +62,8 @@ void rf_line_link(struct rf_radish *radish, struct rf_metadata *line)
     struct rf_record *record = rf_record_at(&radish->software, line->number);
     line->next = record->lines;
     record->lines = line;
+    if (!is_listed(radish))
+        return;
     context->lines = rf_grow(radish->memory, context->lines, &context->cap, context->count + 1, sizeof line);
     context->lines[context->count] = line;
     line->place = context->count++;
@@ -73,11 +81,14 @@ static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
     while (*place != line)
         place = &(*place)->next;
     *place = line->next;
+    rf_line_permits_nothing(radish, line);
+    line->used = 0;
+    if (!is_listed(radish))
+        return;
     struct rf_context *context = radish->contexts[line->slot];
     struct rf_metadata *last = context->lines[--context->count];
     context->lines[line->place] = last;
     last->place = line->place;
-    line->used = 0;
 }
 
 /* The cells that are not 0 become 1. No cell has its highest bit. */
@@ -121,11 +132,8 @@ static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool p
 {
     const uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS); /* and those of writes behind them */
     uint32_t count = 2 * rf_width(&radish->layout, line);
-    const struct rf_context *context = radish->contexts[line->slot];
     uint64_t any = 0;
     rf_host_prefetch(rf_record_at(&radish->software, line->number)); /* what unlinking will look at */
-    rf_host_prefetch(&context->lines[line->place]);
-    rf_line_prefetch(context->lines[context->count - 1]);
     radish->machine.traffic.metadata_evictions++;
     for (uint32_t i = 0; i < count; i += 8)
         any |= rf_some_cells(clocks + i, rf_up_to_eight(count, i));

@@ -13,7 +13,7 @@
 #include "hardware/usual.h"
 #include "trace/grow.h"
 
-#define RF_NEAR_FRAMES 2048u
+#define RF_NEAR_FRAMES 8192u
 
 struct rf_frame {
     uint64_t number;
@@ -77,9 +77,11 @@ static inline uint32_t rf_page_bits(const struct rf_pages *pages)
     return RF_USUAL ? (uint32_t)__builtin_ctz(RF_USUAL_PAGE) : pages->page_bits;
 }
 
+/* Neighbours are neighbours, so that a program's few regions take few lines of the host's; where a region begins is a matter of chance. */
 static inline uint32_t rf_near_place(uint64_t page)
 {
-    return (uint32_t)(page * UINT64_C(0x9e3779b1)) / (UINT32_MAX / RF_NEAR_FRAMES + 1);
+    uint32_t region = (uint32_t)(page / RF_NEAR_FRAMES) * UINT32_C(0x9e3779b1);
+    return ((uint32_t)page + region / (UINT32_MAX / RF_NEAR_FRAMES + 1)) % RF_NEAR_FRAMES;
 }
 
 /* The physical address, if the page was used lately; else 0, which may also be right. Does not look at the frame. */

@@ -94,6 +94,7 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
     if (alone && rf_all_even(statuses, width)) {
         struct gathered nobody = { 0 };
         memset(permissions, (int)permission(radish, &nobody, *statuses), width);
+        rf_permissions_changed(radish, own);
         return;
     }
     for (uint32_t at = 0, count; at < width; at += count) {
@@ -104,21 +105,21 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
             found = gather(radish, core, first, own, at);
         memset(permissions + at, (int)permission(radish, &found, statuses[at]), count);
     }
+    rf_permissions_changed(radish, own);
+}
+
+/* Which cores have permissions on half a line of data. */
+static uint64_t permitting(const struct rf_radish *radish, uint64_t number)
+{
+    return number < radish->software.record_cap ? rf_record_at(&radish->software, number)->permitting : 0;
 }
 
 /* 8.: another core has permissions on the line. They would be lost if this one could write without a word. */
 static bool on_shared(void *context, uint32_t core, uint64_t data_line)
 {
-    struct rf_radish *radish = context;
-    uint64_t any = 0;
-    for (uint64_t number = data_line * 2; number < data_line * 2 + 2; number++)
-        for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next) {
-            const uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
-            uint32_t width = line->core != core ? rf_width(&radish->layout, line) : 0;
-            for (uint32_t at = 0; at < width; at += 8)
-                any |= rf_some_cells(permissions + at, rf_up_to_eight(width, at));
-        }
-    return any != 0;
+    const struct rf_radish *radish = context;
+    uint64_t all = permitting(radish, data_line * 2) | permitting(radish, data_line * 2 + 1);
+    return (all & ~(UINT64_C(1) << core)) != 0;
 }
 
 /* What is left of the thread's own permission when it becomes the only holder of the data line. Nobody has written since the
@@ -150,15 +151,19 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
     struct rf_radish *radish = context;
     const struct rf_radish_core *owner = &radish->cores[core];
     for (uint64_t number = data_line * 2; number < data_line * 2 + 2; number++) {
+        if (!permitting(radish, number))
+            continue;
         struct rf_metadata *first = rf_lines_of(radish, number);
         for (struct rf_metadata *line = first; line; line = line->next) {
             uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
             const uint8_t *statuses = rf_row(&radish->layout, line, RF_STATUSES);
             uint32_t width = rf_width(&radish->layout, line);
             bool own = line->core == core && owner->thread && owner->slot == line->slot;
-            if (!own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE))
+            if (!own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE)) {
                 for (uint32_t at = 0; at < width; at += 8)
                     rf_put_cells(permissions + at, rf_up_to_eight(width, at), 0);
+                rf_line_permits_nothing(radish, line);
+            }
             if (!own || !more_than_read(permissions, width))
                 continue;
             for (uint32_t at = 0, count; at < width; at += count) {
@@ -250,8 +255,10 @@ static void record_checked(struct rf_radish *radish, struct rf_metadata *own, st
             memset(rf_row(&radish->layout, line, RF_STATUSES) + places.at, RF_EVERYTHING, places.count);
     }
     record_own(radish, own, places, write);
-    if (write)
+    if (write) {
         memset(rf_row(&radish->layout, own, RF_PERMISSIONS) + places.at, RF_PERMIT_WRITE, places.count);
+        rf_line_permits(radish, own);
+    }
 }
 
 enum verdict { SAFE, RACE, MAYBE };
@@ -314,6 +321,8 @@ static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, s
         if (!access->write)
             held[i] = verdicts[i] == RACE ? RF_PERMIT_NONE : permissions[i];
     }
+    if (!access->write)
+        rf_permissions_changed(radish, line);
     record_checked(radish, line, places, access->write);
     return worst;
 }
@@ -406,6 +415,7 @@ void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread 
         rf_software_drain(radish, core);
     }
     here->thread = thread;
+    here->mixed |= here->generation && thread && thread->slot != here->slot;
     here->generation = ++radish->generation;
     radish->busy &= ~(UINT64_C(1) << core);
     if (!thread)

@@ -69,6 +69,7 @@ struct rf_context {
 struct rf_radish_core {
     struct rf_thread *thread; /* NULL: none runs here */
     uint32_t slot, generation;
+    bool mixed;                   /* it had other threads before: their lines may be cached, beside those of this one */
     uint64_t clock[RF_MAX_CORES]; /* the partial vector clock: an entry for the thread of each core */
 };
 
@@ -148,6 +149,43 @@ RF_ROOM void rf_roll_over(struct rf_radish *radish, uint32_t core);
 static inline struct rf_metadata *rf_lines_of(const struct rf_radish *radish, uint64_t number)
 {
     return number < radish->software.record_cap ? rf_record_at(&radish->software, number)->lines : NULL;
+}
+
+/* Whether a row has anything but zeros. */
+static inline bool rf_row_is_set(const uint8_t *row, uint32_t width)
+{
+    uint64_t any = 0;
+    for (uint32_t at = 0; at < width; at += 8)
+        any |= rf_some_cells(row + at, rf_up_to_eight(width, at));
+    return any != 0;
+}
+
+/* A record's `permitting`: coherence asks which cores have permissions on a line of data, and so it need not look at the metadata lines,
+ * which are all over the host's memory. Exact, as that decides whether a line is shared. A line permits something; or nothing. */
+static inline void rf_line_permits(struct rf_radish *radish, const struct rf_metadata *line)
+{
+    rf_record_at(&radish->software, line->number)->permitting |= UINT64_C(1) << line->core;
+}
+
+static inline void rf_line_permits_nothing(struct rf_radish *radish, const struct rf_metadata *line)
+{
+    struct rf_record *record = rf_record_at(&radish->software, line->number);
+    record->permitting &= ~(UINT64_C(1) << line->core);
+    if (__builtin_expect(!radish->cores[line->core].mixed, 1))
+        return;
+    for (struct rf_metadata *other = record->lines; other; other = other->next)
+        if (other != line && other->core == line->core &&
+            rf_row_is_set(rf_row(&radish->layout, other, RF_PERMISSIONS), rf_width(&radish->layout, other)))
+            rf_line_permits(radish, other);
+}
+
+/* Either, as the row says. */
+static inline void rf_permissions_changed(struct rf_radish *radish, struct rf_metadata *line)
+{
+    if (rf_row_is_set(rf_row(&radish->layout, line, RF_PERMISSIONS), rf_width(&radish->layout, line)))
+        rf_line_permits(radish, line);
+    else
+        rf_line_permits_nothing(radish, line);
 }
 
 /* 9. */

@@ -85,6 +85,7 @@ static rf_key presence_line(const struct rf_radish *radish, uint64_t number)
 void rf_software_prefetch(const struct rf_radish *radish, uint64_t number)
 {
     const struct rf_record *record = rf_software_record(radish, number);
+    rf_machine_prefetch(&radish->machine, presence_line(radish, number));
     if (!record || !record->histories)
         return;
     rf_machine_prefetch(&radish->machine, record_line(radish, number, 0, 0));

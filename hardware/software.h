@@ -37,8 +37,11 @@ struct rf_record {
     struct rf_history *histories; /* the latest first */
     bool made;                    /* there is one */
     bool cached;
-    uint64_t pad; /* the two of a data line are in one line of the host's: see rf_record_at() */
+    uint64_t permitting; /* a bit for each core of which a cached line permits something: see rf_line_permits() */
 };
+
+/* The two records of a data line are in one line of the host's: see rf_record_at(). */
+_Static_assert(sizeof(struct rf_record) == RF_HOST_LINE / 2, "half a line of the host's");
 
 struct rf_evicted {
     struct rf_evicted *next;
