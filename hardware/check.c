@@ -1,10 +1,11 @@
 /* The check handler of the software layer: compares an access with the clocks of hardware and of software, and fills the whole line.
  * See hardware/software.h.
  *
- * Each line of hardware and each history of software is gone through once for all places of the line. What is found is kept by place, a
- * byte for each. Nearly always a place is a word: a line that is not wide has no uneven history, and then a history's times are an array by
- * place, of four in the usual machine. The functions that have `words` are compiled for this case by itself.
+ * Four places of the line are looked at at once, each in a lane of a vector: the usual machine's lines have no more, unless they are wide.
+ * Nearly always a place is a word: a line that is not wide has no uneven history, and then a history's times are an array by place. The
+ * functions that have `words` are compiled for this case by itself.
  */
+#include "hardware/lanes.h"
 #include "hardware/radish.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -14,19 +15,19 @@ struct view {
     struct rf_radish *radish;
     struct rf_metadata *first, *own;
     uint32_t core, halves;
-    struct rf_record *records[2];         /* one for each half of a compact line */
-    uint8_t late[RF_KINDS][RF_MAX_CELLS]; /* by place: some read, or some write, does not happen before now */
+    struct rf_record *records[2]; /* one for each half of a compact line */
+    bool import;                  /* the thread's own clocks are brought into the line */
 };
 
 /* The bit that says that what software knows of this kind is superseded. */
-INLINE uint8_t in_hardware(uint32_t kind)
+INLINE uint32_t in_hardware(uint32_t kind)
 {
     return kind == RF_READS ? RF_ALL_LAST_READS : RF_LAST_WRITE;
 }
 
-INLINE uint8_t *statuses_of(const struct view *v)
+INLINE uint8_t *row_of(const struct view *v, struct rf_metadata *line, uint32_t row)
 {
-    return rf_row(&v->radish->layout, v->own, RF_STATUSES);
+    return rf_row(&v->radish->layout, line, (enum rf_row)row);
 }
 
 /* A history's time for a place. */
@@ -37,6 +38,32 @@ INLINE uint32_t time_at(const struct view *v, const struct rf_history *history, 
         return history->times[kind * rf_units(layout) + place];
     uint32_t byte = place << rf_shift(layout, v->own) << rf_is_compact(v->own);
     return rf_history_get(history, rf_cells(layout), (enum rf_kind)kind, byte & (rf_cells(layout) - 1));
+}
+
+/* The same for four. Lanes behind the last place have anything. */
+INLINE rf_lanes times_at(const struct view *v, const struct rf_history *history, uint32_t kind, uint32_t at, bool words)
+{
+    if (words)
+        return rf_lanes_load(history->times + kind * rf_units(&v->radish->layout) + at);
+    return (rf_lanes){ time_at(v, history, kind, at, false), time_at(v, history, kind, at + 1, false),
+                       time_at(v, history, kind, at + 2, false), time_at(v, history, kind, at + 3, false) };
+}
+
+/* The times that a line's clocks stand for. */
+INLINE rf_lanes cached_times(const struct view *v, struct rf_metadata *line, uint32_t kind, uint32_t at)
+{
+    const uint32_t *times = v->radish->contexts[line->slot]->clocks.times;
+    const uint8_t *clocks = row_of(v, line, kind) + at;
+    return (rf_lanes){ times[clocks[0]], times[clocks[1]], times[clocks[2]], times[clocks[3]] };
+}
+
+/* The lanes of the places that this half's record is about. */
+INLINE rf_lanes lanes_of(const struct view *v, uint32_t half, uint32_t at, uint32_t width)
+{
+    rf_lanes place = rf_lanes_all(at) + (rf_lanes){ 0, 1, 2, 3 };
+    if (RF_USUAL)
+        return rf_lanes_all(UINT32_MAX);
+    return (rf_lanes)(place >= half * width / 2) & (rf_lanes)(place < (half + 1) * width / v->halves);
 }
 
 /* C_t(slot): the whole vector clock, which software merges from its own and the core's. */
@@ -52,56 +79,46 @@ INLINE uint32_t known_time(const struct rf_radish *radish, uint32_t core, uint32
 }
 
 /* What the lines of other threads that run say. Hardware hands these clocks over. */
-INLINE void look_at_hardware(struct view *v, uint32_t width)
+INLINE void look_at_hardware(struct view *v, uint32_t at, rf_lanes *late)
 {
     struct rf_radish *radish = v->radish;
     for (struct rf_metadata *line = v->first; line && RF_HOLDS(radish->broken, SOFTWARE_SEES_HARDWARE); line = line->next) {
         if (line == v->own || !rf_line_is_live(radish, line))
             continue;
-        const uint64_t *times = radish->contexts[line->slot]->clocks.times;
-        uint64_t known = known_time(radish, v->core, line->slot);
-        for (uint32_t kind = 0; kind < RF_KINDS; kind++) {
-            const uint8_t *clocks = rf_row(&radish->layout, line, (enum rf_row)kind);
-            for (uint32_t place = 0; place < width; place++)
-                v->late[kind][place] |= times[clocks[place]] > known;
-        }
+        uint32_t known = known_time(radish, v->core, line->slot);
+        for (uint32_t kind = 0; kind < RF_KINDS; kind++)
+            late[kind] |= (rf_lanes)(cached_times(v, line, kind, at) > known);
     }
 }
 
 /* What software's histories say, where hardware does not supersede them. */
-INLINE void look_at_software(struct view *v, uint32_t width, bool words)
+INLINE void look_at_software(struct view *v, uint32_t at, uint32_t width, rf_lanes statuses, bool words, rf_lanes *late)
 {
     uint64_t broken = v->radish->broken;
-    const uint8_t *statuses = statuses_of(v);
     for (uint32_t half = 0; half < v->halves; half++)
         for (const struct rf_history *history = v->records[half]->histories; history; history = history->next) {
             uint32_t known = known_time(v->radish, v->core, history->slot);
             for (uint32_t kind = 0; kind < RF_KINDS; kind++) {
                 if (kind == RF_WRITES ? !RF_HOLDS(broken, SOFTWARE_CHECKS_WRITES) : !RF_HOLDS(broken, SOFTWARE_CHECKS_READS))
                     continue;
-                for (uint32_t place = half * width / 2; place < (half + 1) * width / v->halves; place++) {
-                    uint32_t time = time_at(v, history, kind, place, words);
-                    v->late[kind][place] |= (statuses[place] & in_hardware(kind) ? 0 : time) > known;
-                }
+                late[kind] |= (rf_lanes)(times_at(v, history, kind, at, words) > known) &
+                              (rf_lanes)((statuses & in_hardware(kind)) == 0) & lanes_of(v, half, at, width);
             }
         }
 }
 
-/* Brings the thread's own clocks into its line, where its status does not say that they are there. A time that has no clock gets one
- * only while there are clocks to spare: to make room for the past would only bring the next roll-over nearer. */
+/* Brings the thread's own clocks into its line, where its status does not say that they are there. */
 INLINE void import(struct view *v, uint32_t width, bool words)
 {
     struct rf_radish *radish = v->radish;
     struct rf_context *context = radish->contexts[v->own->slot];
-    const uint8_t *statuses = statuses_of(v);
+    const uint8_t *statuses = row_of(v, v->own, RF_STATUSES);
     uint32_t shift = rf_shift(&radish->layout, v->own);
-    if (!RF_HOLDS(radish->broken, IMPORT) || !rf_clocks_to_spare(&context->clocks, radish->clock_limit))
-        return;
     for (uint32_t half = 0; half < v->halves; half++) {
         const struct rf_history *mine = rf_software_find(v->records[half], v->own->slot);
         for (uint32_t place = half * width / 2; mine && place < (half + 1) * width / v->halves; place++)
             for (uint32_t kind = 0; kind < RF_KINDS; kind++) {
-                uint8_t *clock = rf_row(&radish->layout, v->own, (enum rf_row)kind) + place;
+                uint8_t *clock = row_of(v, v->own, kind) + place;
                 uint32_t time = time_at(v, mine, kind, place, words), new = 0;
                 if (!(statuses[place] & in_hardware(kind)) && time > context->clocks.times[*clock])
                     new = rf_clock_for(&context->clocks, time, radish->clock_limit, radish->broken);
@@ -111,91 +128,75 @@ INLINE void import(struct view *v, uint32_t width, bool words)
     }
 }
 
-/* Marks the places for which this history has a time of this kind that is not also, or newer, in hardware. */
-INLINE void mark_missing(const struct view *v, const struct rf_history *history, uint32_t kind, uint32_t from, uint32_t end,
-                         bool words, uint8_t *missing)
+/* The places for which this history has a time of this kind that is not also, or newer, in hardware. */
+INLINE rf_lanes missing_of(const struct view *v, const struct rf_history *history, uint32_t kind, uint32_t at, bool words)
 {
-    struct rf_radish *radish = v->radish;
-    uint8_t absent[RF_MAX_CELLS];
-    for (uint32_t place = from; place < end; place++)
-        absent[place] = time_at(v, history, kind, place, words) != 0;
-    for (struct rf_metadata *line = v->first; line; line = line->next) {
-        if (line->slot != history->slot)
-            continue;
-        const uint64_t *times = radish->contexts[line->slot]->clocks.times;
-        const uint8_t *clocks = rf_row(&radish->layout, line, (enum rf_row)kind);
-        for (uint32_t place = from; place < end; place++)
-            absent[place] &= times[clocks[place]] < time_at(v, history, kind, place, words);
-    }
-    for (uint32_t place = from; place < end; place++)
-        missing[place] |= absent[place];
+    rf_lanes times = times_at(v, history, kind, at, words), missing = (rf_lanes)(times != 0);
+    for (struct rf_metadata *line = v->first; line; line = line->next)
+        if (line->slot == history->slot)
+            missing &= (rf_lanes)(cached_times(v, line, kind, at) < times);
+    return missing;
 }
 
-/* 3.2.4.1: where hardware has everything of a kind that software has, its status says so. */
-INLINE void raise_statuses(struct view *v, uint32_t width, bool words)
+/* 3.2.4.1: where hardware has everything of a kind that software has, its status says so. Returns the statuses. */
+INLINE rf_lanes raise_statuses(struct view *v, uint32_t at, uint32_t width, rf_lanes statuses, bool words)
 {
     struct rf_radish *radish = v->radish;
-    uint8_t missing[RF_KINDS][RF_MAX_CELLS], *statuses = statuses_of(v), raised = 0;
-    for (uint32_t kind = 0; kind < RF_KINDS; kind++)
-        memset(missing[kind], 0, width);
+    rf_lanes missing[RF_KINDS] = { { 0 }, { 0 } };
     for (uint32_t half = 0; half < v->halves; half++)
         for (const struct rf_history *history = v->records[half]->histories; history; history = history->next) {
             if (!RF_HOLDS(radish->broken, IMPORT) && history->slot == v->own->slot)
                 continue;
-            uint32_t from = half * width / 2, end = (half + 1) * width / v->halves;
+            rf_lanes about = lanes_of(v, half, at, width);
             if (RF_HOLDS(radish->broken, UPGRADE_READS))
-                mark_missing(v, history, RF_READS, from, end, words, missing[RF_READS]);
+                missing[RF_READS] |= missing_of(v, history, RF_READS, at, words) & about;
             if (RF_HOLDS(radish->broken, UPGRADE_WRITE))
-                mark_missing(v, history, RF_WRITES, from, end, words, missing[RF_WRITES]);
+                missing[RF_WRITES] |= missing_of(v, history, RF_WRITES, at, words) & about;
         }
-    for (uint32_t place = 0; place < width; place++) {
-        uint8_t more = (uint8_t)(!missing[RF_READS][place] * RF_ALL_LAST_READS | !missing[RF_WRITES][place] * RF_LAST_WRITE);
-        raised |= more & ~statuses[place];
-        statuses[place] |= more;
-    }
-    for (struct rf_metadata *line = v->first; line && raised; line = line->next)
-        if (line != v->own)
-            memcpy(rf_row(&radish->layout, line, RF_STATUSES), statuses, width);
+    rf_lanes now = statuses | (~missing[RF_READS] & RF_ALL_LAST_READS) | (~missing[RF_WRITES] & RF_LAST_WRITE);
+    if (!rf_lanes_are_set(now ^ statuses))
+        return now;
+    for (struct rf_metadata *line = v->first; line; line = line->next)
+        rf_lanes_to_bytes(row_of(v, line, RF_STATUSES) + at, now, width - at);
+    return now;
 }
 
 /* 3.2.4.2. WRITE where nobody else has a clock: not in hardware, and where the status is Everything nothing in software counts. */
-INLINE void set_new_permissions(struct view *v, uint32_t width)
+INLINE void set_new_permissions(struct view *v, uint32_t at, uint32_t width, rf_lanes statuses, const rf_lanes *late)
 {
     struct rf_radish *radish = v->radish;
-    uint8_t others[RF_MAX_CELLS], *permissions = rf_row(&radish->layout, v->own, RF_PERMISSIONS);
-    const uint8_t *statuses = statuses_of(v);
-    bool holds = RF_HOLDS(radish->broken, SOFTWARE_PERMISSION);
-    memset(others, 0, width);
-    for (struct rf_metadata *line = v->first; line; line = line->next) {
-        const uint8_t *reads = rf_row(&radish->layout, line, RF_READ_CLOCKS);
-        const uint8_t *writes = rf_row(&radish->layout, line, RF_WRITE_CLOCKS);
-        for (uint32_t place = 0; place < width && line != v->own; place++)
-            others[place] |= reads[place] | writes[place];
+    rf_lanes others = { 0 }, late_write = late[RF_WRITES], late_read = late[RF_READS];
+    rf_lanes everything = (rf_lanes)(statuses == RF_EVERYTHING);
+    for (struct rf_metadata *line = v->first; line; line = line->next)
+        if (line != v->own)
+            others |= rf_lanes_of_bytes(row_of(v, line, RF_READ_CLOCKS) + at) |
+                      rf_lanes_of_bytes(row_of(v, line, RF_WRITE_CLOCKS) + at);
+    if (!RF_HOLDS(radish->broken, SOFTWARE_PERMISSION)) {
+        everything = rf_lanes_all(UINT32_MAX);
+        late_write = late_read = rf_lanes_all(0);
     }
-    for (uint32_t place = 0; place < width; place++) {
-        bool own = (statuses[place] == RF_EVERYTHING || !holds) && !others[place];
-        bool late_write = holds && v->late[RF_WRITES][place], late_read = holds && v->late[RF_READS][place];
-        permissions[place] = late_write  ? RF_PERMIT_NONE
-                             : own       ? RF_PERMIT_WRITE
-                             : late_read ? RF_PERMIT_READ
-                                         : RF_PERMIT_ORDERED;
-    }
-    rf_permissions_changed(radish, v->own);
+    rf_lanes own = everything & (rf_lanes)(others == 0);
+    rf_lanes ordered = (late_read & RF_PERMIT_READ) | (~late_read & RF_PERMIT_ORDERED);
+    rf_lanes permissions = ~late_write & ((own & RF_PERMIT_WRITE) | (~own & ordered));
+    rf_lanes_to_bytes(row_of(v, v->own, RF_PERMISSIONS) + at, permissions, width - at);
 }
 
 /* Reports the races of an access with what is known of its places, and fills the line. */
 INLINE void check_line(struct view *v, struct rf_places places, const struct rf_access *access, uint32_t width, bool words)
 {
-    for (uint32_t kind = 0; kind < RF_KINDS; kind++)
-        memset(v->late[kind], 0, width);
-    look_at_hardware(v, width);
-    look_at_software(v, width, words);
-    for (uint32_t place = places.at; place < places.at + places.count; place++)
-        if (v->late[RF_WRITES][place] || (access->write && v->late[RF_READS][place]))
-            rf_report_place(v->radish, v->own, place, access);
-    import(v, width, words);
-    raise_statuses(v, width, words);
-    set_new_permissions(v, width);
+    for (uint32_t at = 0; at < width; at += RF_LANES) {
+        rf_lanes statuses = rf_lanes_of_bytes(row_of(v, v->own, RF_STATUSES) + at), late[RF_KINDS] = { { 0 }, { 0 } };
+        look_at_hardware(v, at, late);
+        look_at_software(v, at, width, statuses, words, late);
+        rf_lanes races = access->write ? late[RF_WRITES] | late[RF_READS] : late[RF_WRITES];
+        for (uint32_t i = 0; rf_lanes_are_set(races) && i < RF_LANES; i++)
+            if (races[i] && at + i - places.at < places.count)
+                rf_report_place(v->radish, v->own, at + i, access);
+        if (v->import && !at)
+            import(v, width, words);
+        set_new_permissions(v, at, width, raise_statuses(v, at, width, statuses, words), late);
+    }
+    rf_permissions_changed(v->radish, v->own);
 }
 
 /* Lines of threads that run no more, at least not there, give their clocks up (3.2.6, lazy flushing). */
@@ -245,6 +246,10 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
     if (uneven && !own->wide)
         rf_lines_widen(radish, own->number);
     struct rf_places places = rf_places_of(radish, own, cell, count);
+    /* A time that has no clock gets one only while there are clocks to spare: to make room for the past would only bring the next
+     * roll-over nearer. */
+    v.import = RF_HOLDS(radish->broken, IMPORT) &&
+               rf_clocks_to_spare(&radish->contexts[own->slot]->clocks, radish->clock_limit);
     uint32_t width = rf_width(&radish->layout, own);
     if (!histories && v.first == own && !own->next) { /* nobody was here: what all of it comes to */
         memset(rf_row(&radish->layout, own, RF_STATUSES), RF_EVERYTHING, width);

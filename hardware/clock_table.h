@@ -16,7 +16,7 @@
 #define RF_CLOCKS 64u
 
 struct rf_clock_table {
-    uint64_t times[RF_CLOCKS];
+    uint32_t times[RF_CLOCKS];
     uint32_t references[RF_CLOCKS];
     uint64_t idle; /* a bit for each clock that no cell refers to; of clock 0 nobody asks */
     uint32_t current;
@@ -43,7 +43,7 @@ static inline void rf_clock_loses(struct rf_clock_table *table, uint32_t clock, 
     table->idle |= (uint64_t)!table->references[clock] << clock;
 }
 
-static inline void rf_clock_assign(struct rf_clock_table *table, uint32_t clock, uint64_t time)
+static inline void rf_clock_assign(struct rf_clock_table *table, uint32_t clock, uint32_t time)
 {
     if (table->times[clock])
         table->alike[table->times[clock] & 255]--;
@@ -52,13 +52,13 @@ static inline void rf_clock_assign(struct rf_clock_table *table, uint32_t clock,
     table->latest[time & 255] = (uint8_t)clock;
 }
 
-static inline bool rf_clock_stands_for(const struct rf_clock_table *table, uint32_t clock, uint64_t time)
+static inline bool rf_clock_stands_for(const struct rf_clock_table *table, uint32_t clock, uint32_t time)
 {
     return table->times[clock] == time && (table->references[clock] || clock == table->current);
 }
 
 /* The clock that stands for a time, of which there is one at most; 0: none. */
-static inline uint32_t rf_clock_find(const struct rf_clock_table *table, uint64_t time, uint32_t limit)
+static inline uint32_t rf_clock_find(const struct rf_clock_table *table, uint32_t time, uint32_t limit)
 {
     uint32_t latest = table->latest[time & 255], alike = table->alike[time & 255];
     if (!alike)
@@ -81,7 +81,7 @@ static inline bool rf_clocks_to_spare(const struct rf_clock_table *table, uint32
 }
 
 /* The clock for a time; 0: all are in use. */
-static inline uint32_t rf_clock_for(struct rf_clock_table *table, uint64_t time, uint32_t limit, uint64_t broken)
+static inline uint32_t rf_clock_for(struct rf_clock_table *table, uint32_t time, uint32_t limit, uint64_t broken)
 {
     uint32_t clock = rf_clock_find(table, time, limit);
     if (clock)

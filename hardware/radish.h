@@ -195,9 +195,9 @@ static inline bool rf_line_is_live(const struct rf_radish *radish, const struct 
     return core->thread && core->slot == line->slot;
 }
 
-static inline uint64_t rf_time_of(const struct rf_radish *radish, const struct rf_metadata *line, uint8_t clock)
+static inline uint32_t rf_time_of(const struct rf_radish *radish, const struct rf_metadata *line, uint8_t clock)
 {
-    return clock ? radish->contexts[line->slot]->clocks.times[clock] : 0;
+    return radish->contexts[line->slot]->clocks.times[clock]; /* of clock 0 it is 0 */
 }
 
 static inline void rf_charge(struct rf_radish *radish, uint32_t core, uint64_t cycles)

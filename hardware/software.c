@@ -163,7 +163,7 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, con
 {
     struct rf_software *software = &radish->software;
     const struct rf_layout *layout = &radish->layout;
-    const uint64_t *times = radish->contexts[line->slot]->clocks.times; /* clock 0 has none */
+    const uint32_t *times = radish->contexts[line->slot]->clocks.times; /* clock 0 stands for 0 */
     uint64_t uneven = line->wide ? uneven_units(layout, clocks) : 0;
     uint32_t width = rf_width(layout, line), bits = rf_unit_bits(layout), shift = bits - rf_shift(layout, line);
     uint32_t count = uneven ? evicted_uneven(layout, uneven, 2 * rf_units(layout)) : 2 * rf_units(layout);
@@ -178,11 +178,11 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, con
     evicted->compact = rf_is_compact(line);
     evicted->wide = line->wide;
     for (uint32_t unit = 0; unit < 2 * rf_units(layout); unit++)
-        evicted->times[unit] = clocks[unit << shift] ? (uint32_t)times[clocks[unit << shift]] : 0;
+        evicted->times[unit] = times[clocks[unit << shift]];
     for (uint32_t at = 2 * rf_units(layout); uneven; uneven &= uneven - 1) {
         const uint8_t *clock = clocks + ((size_t)__builtin_ctzll(uneven) << bits), *end = clock + ((size_t)1 << bits);
         for (; clock < end; clock++)
-            evicted->times[at++] = *clock ? (uint32_t)times[*clock] : 0;
+            evicted->times[at++] = times[*clock];
     }
     memcpy(evicted_statuses(evicted, layout), rf_row(layout, line, RF_STATUSES), width);
     if (software->last)
