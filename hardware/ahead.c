@@ -3,27 +3,33 @@
 
 #include "hardware/simulate.h"
 
+/* The first step is so many events before its own; the others come so many lines after it. */
+#define EVENTS 20u
+#define SECOND 2u
+#define THIRD 4u
+#define FOURTH 5u
+
 /* Asks for this, or, if there is nothing, for something that is there anyway: a branch that the host guesses wrong takes longer than a
  * few prefetches. */
 static inline void ask_for(const void *this, const void *there)
 {
-    uintptr_t none = 0 - (uintptr_t)!this;
+    uintptr_t none = 0 - (uintptr_t) !this;
     __asm__("" : "+r"(none)); /* or a compiler makes a branch of it */
     rf_host_prefetch((const void *)((uintptr_t)this | (none & (uintptr_t)there)));
 }
 
-/* First the places that the address leads to: sets of the caches, the record. Of an event that is no access, or whose place is not known,
- * nothing is asked: it gets the number 0. */
-static inline void first_step(struct rf_simulation *s, const struct rf_event *event, struct rf_ahead *ahead, size_t at)
+/* The metadata line's number of an event; 0 if it is no access, or if its place is not known. */
+static inline uint32_t number_of(const struct rf_simulation *s, const struct rf_event *event)
 {
-    struct rf_radish *radish = &s->radish;
     bool access = (event->op == RF_READ) | (event->op == RF_WRITE);
-    uint64_t physical = rf_physical_near(&s->pages, event->addr), number = physical >> (rf_line_bits(&s->baseline) - 1);
-    uint32_t core = event->thread < s->thread_cap ? s->threads[event->thread].core : RF_UNKNOWN;
-    core = core == RF_UNKNOWN ? 0 : core;
-    number = access && number < radish->software.record_cap ? number : 0;
-    ahead->cores[at] = (uint8_t)core;
-    ahead->numbers[at] = (uint32_t)number;
+    uint64_t number = rf_physical_near(&s->pages, event->addr) >> (rf_line_bits(&s->baseline) - 1);
+    return (uint32_t)(access && number < s->radish.software.record_cap ? number : 0);
+}
+
+/* First the places that the address leads to: sets of the caches, the record. */
+static inline void first_step(const struct rf_simulation *s, uint32_t core, uint64_t number)
+{
+    const struct rf_radish *radish = &s->radish;
     rf_machine_prefetch(&s->baseline, rf_key_data(number / 2));
     rf_machine_prefetch(&radish->machine, rf_key_data(number / 2));
     rf_machine_prefetch(&radish->machine, rf_metadata_sets(number, core));
@@ -40,6 +46,15 @@ static inline void second_step(const struct rf_radish *radish, uint64_t number)
     ask_for(rf_lines_of(radish, number ^ 1), radish);
 }
 
+/* Whom a new line will drive out; NULL if it is no metadata. */
+static inline const struct rf_metadata *next_victim(const struct rf_radish *radish, uint32_t core, uint64_t number)
+{
+    const struct rf_cache *llc = &radish->machine.llc;
+    size_t place = rf_cache_place(llc, RF_COMMON, rf_metadata_sets(number, core) & llc->mask, 0);
+    rf_key last = *rf_cache_key(llc, RF_COMMON, place);
+    return last & RF_KEY_METADATA ? rf_key_contents(&radish->machine, last) : NULL;
+}
+
 /* Then the second line, or what the check handler will look at, and whom a new line will drive out. */
 static inline void third_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
@@ -51,21 +66,38 @@ static inline void third_step(const struct rf_radish *radish, uint32_t core, uin
         return;
     }
     rf_software_prefetch(radish, number);
-    const struct rf_cache *llc = &radish->machine.llc;
-    size_t place = rf_cache_place(llc, RF_COMMON, rf_metadata_sets(number, core) & llc->mask, 0);
-    rf_key last = *rf_cache_key(llc, RF_COMMON, place);
-    if (last & RF_KEY_METADATA)
-        rf_line_prefetch(rf_key_contents(&radish->machine, last));
+    ask_for(next_victim(radish, core, number), radish);
+}
+
+/* And what is known of that one; and sets of private caches, which do not stay in the host's first level for long. */
+static inline void fourth_step(const struct rf_simulation *s, uint32_t core, uint64_t number)
+{
+    const struct rf_radish *radish = &s->radish;
+    const struct rf_metadata *victim = rf_lines_of(radish, number) ? NULL : next_victim(radish, core, number);
+    rf_machine_prefetch_private(&s->baseline, core, rf_key_data(number / 2));
+    rf_machine_prefetch_private(&radish->machine, core, rf_key_data(number / 2));
+    rf_machine_prefetch_private(&radish->machine, core, rf_metadata_sets(number, core));
+    if (victim)
+        rf_host_prefetch(rf_record_at(&radish->software, victim->number));
 }
 
 void rf_ahead_look(struct rf_simulation *s, const struct rf_batch *batch, size_t at)
 {
     struct rf_ahead *ahead = &s->ahead;
-    size_t last = batch->count - 1, first = at + RF_AHEAD - 1 < last ? at + RF_AHEAD - 1 : last;
-    size_t second = (at + RF_AHEAD * 2 / 3) % RF_AHEAD, third = (at + RF_AHEAD / 3) % RF_AHEAD;
+    size_t last = batch->count - 1, first = at + EVENTS < last ? at + EVENTS : last;
     if (!s->radish.software.record_cap)
         return;
-    first_step(s, &batch->events[first], ahead, (at + RF_AHEAD - 1) % RF_AHEAD);
+    const struct rf_event *event = &batch->events[first];
+    uint32_t number = number_of(s, event);
+    if (!number || number == ahead->numbers[ahead->next % RF_AHEAD])
+        return;
+    uint32_t core = event->thread < s->thread_cap ? s->threads[event->thread].core : RF_UNKNOWN;
+    uint32_t new = ++ahead->next % RF_AHEAD;
+    ahead->cores[new] = core == RF_UNKNOWN ? 0 : (uint8_t)core;
+    ahead->numbers[new] = number;
+    first_step(s, ahead->cores[new], number);
+    uint32_t second = (new - SECOND) % RF_AHEAD, third = (new - THIRD) % RF_AHEAD, fourth = (new - FOURTH) % RF_AHEAD;
     second_step(&s->radish, ahead->numbers[second]);
     third_step(&s->radish, ahead->cores[third], ahead->numbers[third]);
+    fourth_step(s, ahead->cores[fourth], ahead->numbers[fourth]);
 }

@@ -1,11 +1,12 @@
 /* Looking ahead: brings what the coming events need into the host's own caches.
  *
  * What a simulation knows of one line lies in a dozen places all over its memory, and each of them leads to the next. Taken one after
- * the other, the simulator would do nothing but wait. But the trace is known: so the places of an event are fetched in three steps,
+ * the other, the simulator would do nothing but wait. But the trace is known: so the places of an event are fetched in four steps,
  * each some events before the places that it leads to are needed.
  *
  * 1. Nothing here changes what is simulated. A wrong guess costs time only.
- * 2. There are no branches but one: what is there already is asked for again. Where the host guesses a branch wrong it loses more.
+ * 2. Events on the line of the one before are passed over. Of another line everything is asked for, also what is there already: where
+ *    the host guesses a branch wrong it loses more.
  */
 #ifndef RF_HARDWARE_AHEAD_H
 #define RF_HARDWARE_AHEAD_H
@@ -15,14 +16,15 @@
 
 #include "hardware/usual.h"
 
-#define RF_AHEAD 16u /* events before the first step; a power of two */
+#define RF_AHEAD 32u /* lines that are kept in mind; a power of two */
 
 struct rf_simulation;
 struct rf_batch;
 
 struct rf_ahead {
-    uint32_t numbers[RF_AHEAD]; /* by event: its metadata line's number, or 0 */
-    uint8_t cores[RF_AHEAD];    /* where it will be */
+    uint32_t next;              /* where the latest of them is */
+    uint32_t numbers[RF_AHEAD]; /* the metadata lines of the coming events */
+    uint8_t cores[RF_AHEAD];    /* where they will be */
 };
 
 /* The steps for the events after the one at `at`. */

@@ -189,11 +189,26 @@ static inline uint8_t *rf_cache_sharing(const struct rf_cache *cache, enum rf_wh
            rf_cache_way(cache, whose, place) * rf_cache_stride(cache, whose);
 }
 
-/* It is the line that was used last: its way goes to the front, and those before it move up by one. */
+/* Of the order of sixteen ways: ones in the bytes before this way's, and in its own. */
+static inline __m128i rf_ways_upto(__m128i order, uint64_t way)
+{
+    static const uint8_t ones[32] = { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 };
+    uint32_t like = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(order, _mm_set1_epi8((char)way)));
+    return _mm_loadu_si128((const __m128i *)(const void *)(ones + 15 - __builtin_ctz(like)));
+}
+
+/* It is the line that was used last: its way goes to the front, and those before it move up by one. Of sixteen ways any may be it, and a
+ * host that had to guess would often be wrong. */
 static inline void rf_cache_touch(struct rf_cache *cache, enum rf_whose whose, size_t place)
 {
     uint64_t *order = rf_cache_order(cache, whose, rf_cache_set_at(cache, whose, place)),
              way = rf_cache_way(cache, whose, place), first = way;
+    if (rf_cache_ways(cache, whose) == 16) {
+        __m128i *all = (__m128i *)(void *)order, old = _mm_load_si128(all), upto = rf_ways_upto(old, way);
+        __m128i moved = _mm_or_si128(_mm_slli_si128(old, 1), _mm_cvtsi32_si128((int)way));
+        _mm_store_si128(all, _mm_or_si128(_mm_and_si128(upto, moved), _mm_andnot_si128(upto, old)));
+        return;
+    }
     if ((*order & 255) == way)
         return;
     for (;; order++) {
@@ -214,6 +229,13 @@ static inline void rf_cache_clear(struct rf_cache *cache, enum rf_whose whose, s
     uint64_t *order = rf_cache_order(cache, whose, rf_cache_set_at(cache, whose, place)),
              way = rf_cache_way(cache, whose, place), last = way;
     *rf_cache_key(cache, whose, place) = 0;
+    if (rf_cache_ways(cache, whose) == 16) {
+        __m128i *all = (__m128i *)(void *)order, old = _mm_load_si128(all), upto = rf_ways_upto(old, way);
+        __m128i before = _mm_srli_si128(upto, 1);
+        __m128i moved = _mm_or_si128(_mm_srli_si128(old, 1), _mm_slli_si128(_mm_cvtsi32_si128((int)way), 15));
+        _mm_store_si128(all, _mm_or_si128(_mm_and_si128(before, old), _mm_andnot_si128(before, moved)));
+        return;
+    }
     for (uint32_t word = (rf_cache_ways(cache, whose) - 1) / 8, top = (rf_cache_ways(cache, whose) - 1) % 8;;
          word--, top = 7) {
         uint64_t old = order[word], like = rf_bytes_like(old, (uint32_t)way);

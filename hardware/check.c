@@ -248,8 +248,8 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
     struct rf_places places = rf_places_of(radish, own, cell, count);
     /* A time that has no clock gets one only while there are clocks to spare: to make room for the past would only bring the next
      * roll-over nearer. */
-    v.import = RF_HOLDS(radish->broken, IMPORT) &&
-               rf_clocks_to_spare(&radish->contexts[own->slot]->clocks, radish->clock_limit);
+    v.import =
+        RF_HOLDS(radish->broken, IMPORT) && rf_clocks_to_spare(&radish->contexts[own->slot]->clocks, radish->clock_limit);
     uint32_t width = rf_width(&radish->layout, own);
     if (!histories && v.first == own && !own->next) { /* nobody was here: what all of it comes to */
         memset(rf_row(&radish->layout, own, RF_STATUSES), RF_EVERYTHING, width);

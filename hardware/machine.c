@@ -74,17 +74,23 @@ static uint64_t set_from(const struct rf_machine *machine, const struct rf_cache
     return rf_metadata_sets(line->number, line->core) & cache->mask;
 }
 
+/* Takes a line from a core of which the second level has it at this place. */
+static void drop_from(struct rf_machine *machine, uint32_t core, rf_key key, size_t at)
+{
+    struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
+    rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, RF_PRIVATE, at), key);
+    rf_cache_clear(l2, RF_PRIVATE, at);
+}
+
 /* Takes a line of the last level from private caches. */
 static void drop_private(struct rf_machine *machine, uint64_t sharers, size_t place)
 {
     rf_key key = *rf_cache_key(&machine->llc, RF_COMMON, place);
     for (; sharers; sharers &= sharers - 1) {
-        struct rf_cache *l1 = &machine->l1[__builtin_ctzll(sharers)], *l2 = &machine->l2[__builtin_ctzll(sharers)];
+        const struct rf_cache *l2 = &machine->l2[__builtin_ctzll(sharers)];
         size_t at = rf_cache_find_in(l2, RF_PRIVATE, set_from(machine, l2, &machine->llc, RF_COMMON, place), key);
-        if (at == RF_NOWHERE)
-            continue; /* so it is not in the first level */
-        rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, RF_PRIVATE, at), key);
-        rf_cache_clear(l2, RF_PRIVATE, at);
+        if (at != RF_NOWHERE) /* or it is not in the first level either */
+            drop_from(machine, (uint32_t)__builtin_ctzll(sharers), key, at);
     }
 }
 
@@ -134,13 +140,14 @@ static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t sets, 
 
 /* ---- data ---- */
 
-static void set_state(struct rf_machine *machine, uint32_t core, rf_key key, enum rf_mesi state)
+/* In both levels of a core, of which the second has the line at this place. */
+static void set_states(struct rf_machine *machine, uint32_t core, rf_key key, size_t at, enum rf_mesi state)
 {
-    size_t l1 = rf_cache_find(&machine->l1[core], RF_PRIVATE, key), l2 = rf_cache_find(&machine->l2[core], RF_PRIVATE, key);
-    if (l1 != RF_NOWHERE)
-        *rf_cache_state(&machine->l1[core], RF_PRIVATE, l1) = (uint8_t)state;
-    if (l2 != RF_NOWHERE)
-        *rf_cache_state(&machine->l2[core], RF_PRIVATE, l2) = (uint8_t)state;
+    struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
+    size_t first = rf_cache_find(l1, RF_PRIVATE, key);
+    if (first != RF_NOWHERE)
+        *rf_cache_state(l1, RF_PRIVATE, first) = (uint8_t)state;
+    *rf_cache_state(l2, RF_PRIVATE, at) = (uint8_t)state;
 }
 
 /* Takes the line from all other cores, or leaves it to them shared; true: one of them had it modified. Afterwards the last level
@@ -160,9 +167,9 @@ static __attribute__((noinline)) bool take_from_others(struct rf_machine *machin
         enum rf_mesi state = (enum rf_mesi) * rf_cache_state(&machine->l2[other], RF_PRIVATE, at);
         modified |= state == RF_MODIFIED;
         if (!write && state != RF_SHARED && RF_HOLDS(machine->broken, SHARE))
-            set_state(machine, other, key, RF_SHARED);
+            set_states(machine, other, key, at, RF_SHARED);
         if (write && RF_HOLDS(machine->broken, INVALIDATE)) {
-            drop_private(machine, UINT64_C(1) << other, place);
+            drop_from(machine, other, key, at);
             rf_cache_unshare(&machine->llc, RF_COMMON, place, other);
         }
     }
@@ -189,7 +196,7 @@ static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, 
         cycles = (uint32_t)machine->config->bus_cycles;
     }
     if (state != RF_MODIFIED)
-        set_state(machine, core, key, RF_MODIFIED);
+        set_states(machine, core, key, rf_cache_find(&machine->l2[core], RF_PRIVATE, key), RF_MODIFIED);
     if (state == RF_SHARED)
         alone(machine, core, key);
     return cycles;

@@ -103,13 +103,21 @@ static inline uint32_t rf_machine_access(struct rf_machine *machine, uint32_t co
 }
 
 /* Brings what an access will look at in the last level into the host's caches; `sets` is the line's key, or rf_metadata_sets(). Nothing
- * is simulated. What there is of private caches is small, and there already. */
+ * is simulated. */
 static inline void rf_machine_prefetch(const struct rf_machine *machine, uint64_t sets)
 {
     const struct rf_cache *llc = &machine->llc;
     const unsigned char *block = rf_cache_at(llc, RF_COMMON, sets & llc->mask);
     for (uint32_t at = 0; at < 1u << rf_cache_block(llc, RF_COMMON); at += RF_HOST_LINE)
         rf_host_prefetch(block + at);
+}
+
+/* The same for the private caches. What there is of them is small, but not so small that it stays in the host's first level. */
+static inline void rf_machine_prefetch_private(const struct rf_machine *machine, uint32_t core, uint64_t sets)
+{
+    const struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
+    rf_host_prefetch(rf_cache_at(l1, RF_PRIVATE, sets & l1->mask));
+    rf_host_prefetch(rf_cache_at(l2, RF_PRIVATE, sets & l2->mask));
 }
 
 /* An access to a metadata line that is in some cache; returns cycles. */
