@@ -9,6 +9,9 @@
  *    The place of the runtime is remembered in the program (-rpath), so that it runs without `redflag run`.
  *    redflag.h is found last of all places, so that it stands in nobody's way.
  * 3. What is neither compiled nor linked (questions like --version or -print-file-name) reaches the compiler untouched.
+ * 4. clang leaves out the hook of a read if a write to the same place follows before the next branch or call: for a detector that looks at
+ *    every access, the write tells as much. But the two may stand in different lines, and a pair of lines may name the read. So where
+ *    lines are to be named, with --bitcode and --sites, each read has its hook.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,6 +36,7 @@ struct wish {
     bool inputs;       /* there is something to compile or link */
     bool all_headers;  /* ... but it is only headers, to be precompiled */
     bool all_assembly; /* ... but nothing that a sanitizer could instrument: clang warns of options without use */
+    bool sources;      /* ... among it C or C++ */
     bool other_checks; /* -fsanitize= names others than thread */
     bool shared, relocatable, no_libraries;
     bool not_ours;     /* -fno-sanitize=thread or all has the last word: the runtime stays out, as the compiler's own would */
@@ -98,6 +102,7 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         if (!(wish->language ? strstr(wish->language, "-header") != NULL : is_header(word)))
             wish->all_headers = false;
         wish->all_assembly &= is_assembly(word, wish->language);
+        wish->sources |= rf_cc_is_source(word, wish->language);
     } else if (rf_word_in(stop_early, word)) {
         wish->stops_early = true;
     } else if (rf_word_in(questions, word) || rf_word_starts(word, "-print-") || rf_word_starts(word, "--print-") ||
@@ -228,6 +233,17 @@ static void tell_ccache(const char *list)
         setenv("CCACHE_DISABLE", "1", 1);
 }
 
+/* Invariant 4. LLVM takes an option of its passes only once. */
+static void add_each_read(struct rf_words *command, const struct rf_words *arguments)
+{
+    static const char option[] = "-tsan-instrument-read-before-write";
+    for (size_t i = 0; i < command->count + arguments->count; i++)
+        if (!strncmp(i < command->count ? command->word[i] : arguments->word[i - command->count], option, sizeof option - 1))
+            return;
+    rf_words_add(command, "-mllvm");
+    rf_words_add(command, option);
+}
+
 static int compile(bool cxx, int argc, char **argv)
 {
     const char *who = cxx ? "redflag c++" : "redflag cc";
@@ -249,7 +265,8 @@ static int compile(bool cxx, int argc, char **argv)
         fprintf(stderr, "%s: --inline and --sites do not go together: inlined hooks are no sites\n", who);
         return RF_EXIT_USAGE;
     }
-    if (rf_cc_wants_bitcode(&argc, argv)) {
+    bool bitcode = rf_cc_wants_bitcode(&argc, argv);
+    if (bitcode) {
         int status = rf_cc_bitcode(cxx, argc, argv);
         if (status)
             return status;
@@ -273,7 +290,7 @@ static int compile(bool cxx, int argc, char **argv)
     for (size_t i = 0; i < command.count; i++)
         rf_words_add(&compiler, command.word[i]);
     bool compiles = builds && !wish.all_assembly && !wish.all_headers;
-    bool clang = (links || ((candidates || inlines) && compiles)) && is_clang(&compiler);
+    bool clang = (links || ((candidates || inlines || bitcode) && compiles)) && is_clang(&compiler);
     if (inlines && builds && !clang && (links || compiles)) {
         fprintf(stderr, "%s: --inline needs clang, and %s is not: set %s=%s\n", who, compiler.word[0], variable, cxx ? "clang++" : "clang");
         return RF_EXIT_USAGE;
@@ -292,6 +309,8 @@ static int compile(bool cxx, int argc, char **argv)
         rf_words_add(&command, ignore);
         tell_ccache(sites.ignore_list);
     }
+    if (sites.instrument && compiles && wish.sources && clang && (candidates || bitcode))
+        add_each_read(&command, &arguments);
     if (placed && places.include[0] && !wish.all_assembly) {
         rf_words_add(&command, "-idirafter");
         rf_words_add(&command, places.include);
@@ -307,7 +326,9 @@ static int compile(bool cxx, int argc, char **argv)
             rf_words_add(&command, "-L");
             rf_words_add(&command, places.tsan);
         }
-        if (!wish.not_ours && (clang ? wish.shared || !wish.no_libraries : wish.shared && wish.no_libraries))
+        /* gcc finds it by itself, when it is told of the sanitizer; objects that come along may have hooks though the source has none. */
+        bool by_name = clang || !sites.instrument ? wish.shared || !wish.no_libraries : wish.shared && wish.no_libraries;
+        if (!wish.not_ours && by_name)
             add_runtime(&command, &places);
         if (clang && wish.other_checks)
             add_other_checks(&command, &compiler, cxx);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cc_words.h"
 #include "cli/cli.h"
 #include "trace/grow.h"
 
@@ -79,9 +80,7 @@ static const char *const no_object[] = { "-E", "-M", "-MM", "-S", "-fsyntax-only
 
 static bool is_source(const char *name)
 {
-    static const char *const endings[] = { ".c", ".i", ".cc", ".cp", ".cxx", ".cpp", ".c++", ".C", ".CPP", ".ii", NULL };
-    const char *dot = strrchr(name, '.');
-    return name[0] != '-' && dot && in(endings, dot);
+    return name[0] != '-' && rf_cc_is_source(name, NULL);
 }
 
 static const char *clang(bool cxx)

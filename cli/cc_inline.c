@@ -43,21 +43,12 @@ static const char *const one_step_begins[] = { "-flto", "-save-temps", "--save-t
                                                "--output", "--language", "--write-dependencies", "--write-user-dependencies",
                                                NULL };
 
-static const char *const languages[] = { "c", "c++", "cpp-output", "c++-cpp-output", NULL };
-
 static bool begins_one_of(const char *const *list, const char *word)
 {
     for (; *list; list++)
         if (rf_word_starts(word, *list))
             return true;
     return false;
-}
-
-static bool is_source(const char *name, const char *language)
-{
-    static const char *const endings[] = { ".c", ".i", ".cc", ".cp", ".cxx", ".cpp", ".c++", ".C", ".CPP", ".ii", NULL };
-    const char *dot = strrchr(name, '.');
-    return language ? rf_word_in(languages, language) : dot && rf_word_in(endings, dot);
 }
 
 enum kind { OPTION, SOURCE, INPUT, LANGUAGE, OUTPUT, PHASE, DEPENDENCIES };
@@ -100,7 +91,7 @@ static struct call look(const struct rf_words *words)
         if (rf_cc_takes_another(word) && i + 1 < words->count)
             part.value = words->word[++i];
         if (word[0] != '-' || !word[1]) {
-            part.kind = is_source(word, language) ? SOURCE : INPUT;
+            part.kind = rf_cc_is_source(word, language) ? SOURCE : INPUT;
             part.language = language;
         } else if (rf_word_starts(word, "-x") && (word[2] || part.value)) {
             const char *name = word[2] ? word + 2 : part.value;
@@ -279,7 +270,7 @@ static int link_objects(const struct call *call, const struct rf_words *link, ch
         const struct part *part = &call->parts[i];
         if (part->kind == SOURCE) {
             rf_words_add(&command, objects[object++]);
-        } else if (part->kind == LANGUAGE && part->language && rf_word_in(languages, part->language)) {
+        } else if (part->kind == LANGUAGE && part->language && rf_cc_is_source("", part->language)) {
             rf_words_add(&command, "-xnone");
         } else if (part->kind != DEPENDENCIES && strcmp(part->word, "-static-libtsan") != 0) {
             add_part(&command, part);

@@ -74,6 +74,14 @@ bool rf_word_in(const char *const *list, const char *word)
     return false;
 }
 
+bool rf_cc_is_source(const char *name, const char *language)
+{
+    static const char *const languages[] = { "c", "c++", "cpp-output", "c++-cpp-output", NULL };
+    static const char *const endings[] = { ".c", ".i", ".cc", ".cp", ".cxx", ".cpp", ".c++", ".C", ".CPP", ".ii", NULL };
+    const char *dot = strrchr(name, '.');
+    return language ? rf_word_in(languages, language) : dot && rf_word_in(endings, dot);
+}
+
 bool rf_cc_takes_another(const char *word)
 {
     static const char *const options[] = {

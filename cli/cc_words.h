@@ -25,5 +25,7 @@ bool rf_word_in(const char *const *list, const char *word); /* the list ends wit
 
 /* An option of gcc's or clang's whose value is the next word. */
 bool rf_cc_takes_another(const char *word);
+/* Of an input: is it C or C++, by what -x has said, or else (NULL) by its name? */
+bool rf_cc_is_source(const char *name, const char *language);
 
 #endif

@@ -171,6 +171,31 @@ echo 'racy.c:15' >list
 "$redflag" cc --sites list -g -O1 -c -o plain.o src/plain.c <&- >&- 2>&-
 ! nm plain.o | grep -q __tsan_ || fail "a file without a candidate is instrumented, without standard descriptors"
 
+# a read that a write to the same place follows has a hook of its own, in its own line; a call that compiles nothing has no option too many
+cat >reads.c <<'C'
+int from, to;
+void none(void);
+void take(void)
+{
+    to = from;
+    from = 1;
+    none();
+}
+C
+printf 'void none(void) { }\nint main(void) { return 0; }\n' >none.c
+echo 'reads.c:5' >list
+for option in --bitcode '--sites list'; do
+    # shellcheck disable=SC2086
+    for compiler in clang gcc; do
+        REDFLAG_CC=$compiler "$redflag" cc $option -Werror -g -O2 -fPIC -c -o reads.o reads.c
+        REDFLAG_CC=$compiler "$redflag" cc $option -Werror -g -O2 -o reads reads.o none.c
+        REDFLAG_CC=$compiler "$redflag" cc $option -Werror -o reads.so -shared reads.o
+        "$redflag" sites --no-libraries --at reads.c:5 ./reads | grep -q 'read of 4 bytes' || fail "$compiler $option: $("$redflag" sites --no-libraries ./reads)"
+    done
+    # shellcheck disable=SC2086
+    REDFLAG_CC="clang -mllvm -tsan-instrument-read-before-write" "$redflag" cc $option -Werror -g -O2 -fPIC -c -o reads.o reads.c
+done
+
 # a compiler that goes by what it was called with, as ccache is one, is told that the list has changed
 # shellcheck disable=SC2016
 printf '#!/bin/sh\ncat "$CCACHE_EXTRAFILES" >told 2>/dev/null\nexec clang "$@"\n' >caching
