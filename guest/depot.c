@@ -304,10 +304,11 @@ void rf_depot_thread_end(struct rf_self *self)
     self->nodes = NULL;
 }
 
-#define KNOWN_AT_ONCE 8 /* frames whose nodes are looked for */
+#define KNOWN_AT_ONCE 8 /* frames above a known one */
 
-/* Functions are called again and again from one place of one that is known already, directly or by others that accessed nothing yet. Who is
- * not busy, so that a handler may come in between, does without. */
+/* Functions are called again and again from one place of one that is known already, directly or by others that accessed nothing yet: those
+ * have no node, and are known together, by a hash of their places (one alone by its place). Who is not busy, so that a handler may come in
+ * between, does without. */
 static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
 {
     struct rf_frame *frame = rf_hot.top - 1, *first = frame;
@@ -315,23 +316,16 @@ static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
         return put_stack(self);
     if (!self->nodes)
         self->nodes = rf_take(RF_KNOWN_NODES * sizeof *self->nodes);
+    uint64_t pcs = frame->pc;
     while (first > self->frames && !first[-1].node && frame - first < KNOWN_AT_ONCE) /* functions that only call others */
-        first--;
+        pcs = rf_hash(pcs) ^ (--first)->pc;
     uint32_t below = first > self->frames ? first[-1].node : 0;
     if (first > self->frames && !below)
         return put_stack(self);
-    for (;; first++) {
-        struct rf_known_node *known = &self->nodes[rf_hash(first->pc + ((uint64_t)below << 32)) >> 32 & (RF_KNOWN_NODES - 1)];
-        if (known->pc != first->pc || known->below != below) {
-            uint32_t node = put_stack(self);
-            if (first == frame)
-                *known = (struct rf_known_node){ frame->pc, below, node };
-            return node;
-        }
-        below = first->node = known->node;
-        if (first == frame)
-            return below;
-    }
+    struct rf_known_node *known = &self->nodes[rf_hash(pcs + ((uint64_t)below << 32)) >> 32 & (RF_KNOWN_NODES - 1)];
+    if (known->pcs != pcs || known->below != below)
+        *known = (struct rf_known_node){ pcs, below, put_stack(self) };
+    return frame->node = known->node;
 }
 
 uint32_t rf_depot_node(struct rf_self *self)

@@ -26,6 +26,7 @@
         and     %rdi, %rax
         movabs  $RF_WORDS, %rcx
         mov     (%rax,%rcx), %rdx
+        prefetcht0 (%rdi)
 .else
         mov     rf_plane_now(%rip), %rax
         and     %rdi, %rax

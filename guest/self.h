@@ -15,9 +15,9 @@ struct rf_cached_moment {
 #define RF_MOMENT_CACHE 128u       /* of a thread that begins, */
 #define RF_MOMENT_CACHE_MOST 4096u /* and of one that is in many places */
 
-/* The node of a stack, found by that of the stack below its last frame (guest/depot.c). */
+/* The node of a stack, found by that of the stack below its last frames (guest/depot.c). */
 struct rf_known_node {
-    uintptr_t pc; /* 0: none */
+    uint64_t pcs; /* of those frames; 0: none */
     uint32_t below, node;
 };
 #define RF_KNOWN_NODES 256u
