@@ -28,7 +28,14 @@ void rf_access_allowed(struct rf_self *self, uintptr_t addr, size_t size, unsign
 /* Bytes of one granule, as an access that was noted earlier and counts as made now. True: it races, with that. Not busy. */
 struct rf_found;
 bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, unsigned flags, uint32_t note, struct rf_found *race);
-void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags); /* the same for sizes up to 8 */
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags); /* the same for sizes up to 16 */
+/* The same where size and flags are constants, 0 or RF_A_WRITE. Hooks only (guest/hooks.S). */
+#define RF_SLOW_SIZES(X) X(1) X(2) X(4) X(8)
+#define RF_SLOW(size)                                                                                                      \
+    void rf_slow_read##size(uintptr_t addr, uintptr_t pc);                                                                 \
+    void rf_slow_write##size(uintptr_t addr, uintptr_t pc);
+RF_SLOW_SIZES(RF_SLOW)
+#undef RF_SLOW
 /* A range that is accessed in pieces: if all of it together would race and races are refused, that is done now, before the first. */
 void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
 /* The same for a thread that is busy: what it races with is told, and left to the caller. guest/verdict.h */

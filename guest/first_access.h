@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) bool ordered(const struct rf_self *
 /* The same for all that a cell names. */
 static inline __attribute__((always_inline)) bool ordered_cell(const struct rf_self *self, uint32_t name)
 {
-    if (rf_moment_is_own(self, name))
+    if (!name || rf_moment_is_own(self, name))
         return true;
     if (!rf_cell_is_pair(name))
         return ordered(self, name);

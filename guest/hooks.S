@@ -15,11 +15,13 @@
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004
 #define RF_PUT_COLD 0x7a5a7a5a7a5a0005
+#define RF_PUT_WAYS 0x100 /* RF_PUT_SLOW, this, twice the size, and 1 for writes: functions that know both */
 #define RF_PUT_HOOK 0x7a5a0100
 
         .text
 
-/* The word's place -> %rax, and %rcx if it is near; the word -> %rdx */
+/* The word's place -> %rax, and %rcx if it is near; the word -> %rdx. The program is going to ask for its own line, but not before the long way is
+ * through, if it comes to that: a locked instruction lets nothing pass. So both are asked for together. */
 .macro LOAD_WORD near
 .if \near
         movabs  $RF_ADDRESS_MASK, %rax
@@ -266,21 +268,38 @@
         jae     1f
 .endm
 
-.macro GO_SLOW near size flags
+/* .Lway: which of the functions that know size and flags, 0 for rf_slow_access(). What `known` is not may leave its granule. */
+.macro SLOW_WAY size flags known
+        .set    .Lway, 0
+.if \known && .Lcold == 0 && \flags < 2 && \size < 16
+        .set    .Lway, RF_PUT_WAYS + 2 * \size + \flags
+.endif
+.endm
+
+.macro GO_SLOW near size flags known=0
 .if .Lcold == 0
         mov     (%rsp), %rsi
 .endif
+        SLOW_WAY \size \flags \known
+.if .Lway == 0
         mov     $\size, %edx
         mov     $\flags, %ecx
+.endif
 .if \near
 .if .Lcold
         movabs  $RF_PUT_COLD, %rax
+.elseif .Lway
+        movabs  $RF_PUT_SLOW + .Lway, %rax
 .else
         movabs  $RF_PUT_SLOW, %rax
 .endif
         jmp     *%rax
 .elseif .Lcold
         jmp     rf_cold_access
+.elseif .Lway && \flags
+        jmp     rf_slow_write\size
+.elseif .Lway
+        jmp     rf_slow_read\size
 .else
         jmp     rf_slow_access
 .endif
@@ -321,7 +340,7 @@ near_\name:
         CHECK_MAP \near
         RETURN
 3:      CHECK_SEEN \near \size 0
-4:      GO_SLOW \near \size \flags
+4:      GO_SLOW \near \size \flags 1
 .endm
 
 .macro WRITE_ON near size flags
@@ -333,7 +352,7 @@ near_\name:
 .endif
         CHECK_LANES \near \size 1
         CHECK_SEEN \near \size 1
-4:      GO_SLOW \near \size \flags
+4:      GO_SLOW \near \size \flags 1
 .endm
 
 /* The granule of the byte at %rdi: goes on if all of it was accessed in this epoch, perhaps by others as well; jumps to 4 if not. */

@@ -12,6 +12,7 @@
 #include <link.h>
 #include <sys/single_threaded.h>
 
+#include "guest/access.h"
 #include "guest/caper.h"
 #include "guest/hot.h"
 #include "guest/memory.h"
@@ -29,7 +30,6 @@
 
 /* guest/hooks.S */
 extern const char rf_near_begin[], rf_near_end[], rf_near_names[], rf_near_gates[];
-void rf_slow_access(void);
 void rf_cold_access(void);
 #define RF_PUT_TLS 0x7a5a0000u
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001u
@@ -37,6 +37,7 @@ void rf_cold_access(void);
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003u
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004u
 #define RF_PUT_COLD 0x7a5a7a5a7a5a0005u
+#define RF_PUT_WAYS 0x100u
 #define RF_PUT_HOOK 0x7a5a0100u
 /* guest/plain_hooks.c: __tsan_read_range() and __tsan_write_range(), by names of our own. */
 void rf_hook_read_range(void *addr, size_t size) RF_OURS;
@@ -156,6 +157,23 @@ static void fill_gate(uint8_t *block, uint32_t hook, const char *name, uint8_t *
     }
 }
 
+/* Where a hook goes on, by the constant that stands for it; 0: it is none. */
+static uintptr_t way_of(uint64_t put)
+{
+#define WAY(size)                                                                                                          \
+    if (put == RF_PUT_SLOW + RF_PUT_WAYS + 2 * (size))                                                                     \
+        return (uintptr_t)&rf_slow_read##size;                                                                             \
+    if (put == RF_PUT_SLOW + RF_PUT_WAYS + 2 * (size) + 1)                                                                 \
+        return (uintptr_t)&rf_slow_write##size;
+    RF_SLOW_SIZES(WAY)
+#undef WAY
+    return put == RF_PUT_SLOW          ? (uintptr_t)&rf_slow_access
+           : put == RF_PUT_COLD        ? (uintptr_t)&rf_cold_access
+           : put == RF_PUT_READ_RANGE  ? (uintptr_t)&rf_hook_read_range
+           : put == RF_PUT_WRITE_RANGE ? (uintptr_t)&rf_hook_write_range
+                                       : 0;
+}
+
 /* Puts the constants of this process into a copy of the templates. */
 static void fill_block(uint8_t *to, void *unused)
 {
@@ -166,11 +184,7 @@ static void fill_block(uint8_t *to, void *unused)
     for (size_t i = 0; i + 4 <= size; i++) {
         uint64_t word = 0;
         __builtin_memcpy(&word, to + i, i + 8 <= size ? 8 : 4);
-        uintptr_t function = word == RF_PUT_SLOW          ? (uintptr_t)&rf_slow_access
-                             : word == RF_PUT_COLD        ? (uintptr_t)&rf_cold_access
-                             : word == RF_PUT_READ_RANGE  ? (uintptr_t)&rf_hook_read_range
-                             : word == RF_PUT_WRITE_RANGE ? (uintptr_t)&rf_hook_write_range
-                                                          : 0;
+        uintptr_t function = word >> 32 == RF_PUT_SLOW >> 32 ? way_of(word) : 0;
         if (function) {
             __builtin_memcpy(to + i, &function, 8);
             i += 7;

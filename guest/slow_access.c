@@ -543,8 +543,10 @@ static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *s
     return false;
 }
 
+typedef void way(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self);
+
 /* Where the hot hooks go on: a leaf for what is most frequent, with the stack in those that it jumps to. */
-void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, way *other)
 {
     struct rf_self *self = rf_hot.self;
     if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
@@ -558,8 +560,8 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         return;
     }
     const struct rf_last_step *last = rf_last_step_of(self, pc);
-    if (last->pc != pc || last->first != rf_hot.first || last->top != rf_hot.top) {
-        other_access(addr, pc, size, flags, self);
+    if (last->pc != pc || last->first != rf_hot.first || last->top != rf_hot.top || (word != last->old && (word ^ last->next) << 8)) {
+        other(addr, pc, size, flags, self);
         return;
     }
     if (word != last->old || !repeat_equal(self, last, place, pc, rf_how_of(addr, size, flags))) {
@@ -575,6 +577,26 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     if (__builtin_expect(self->pending_signals, 0))
         rf_signals_deliver();
 }
+
+void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    hook_goes_on(addr, pc, size, flags, other_access);
+}
+
+/* The same where size and flags are constants: what comes next, and is not a repetition, knows them, too. */
+#define SLOW(kind, size, flags)                                                                                                     \
+    static __attribute__((noinline)) void first_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,    \
+                                                             struct rf_self *self)                                                  \
+    {                                                                                                                               \
+        (void)unused, (void)unused_too;                                                                                             \
+        first_or_word(self, addr, pc, size, flags);                                                                                 \
+    }                                                                                                                               \
+    void rf_slow_##kind##size(uintptr_t addr, uintptr_t pc)                                                                         \
+    {                                                                                                                               \
+        hook_goes_on(addr, pc, size, flags, first_##kind##size);                                                                    \
+    }
+#define SLOW_BOTH(size) SLOW(read, size, 0) SLOW(write, size, RF_A_WRITE)
+RF_SLOW_SIZES(SLOW_BOTH)
 
 /* What the hot hooks of 8 bytes know, for a whole granule. */
 static inline bool whole_repeats(uintptr_t addr, unsigned flags)

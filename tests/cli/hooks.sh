@@ -50,13 +50,13 @@ budget() {
 for size in 1 2 4 8; do
     for kind in read write volatile_read volatile_write read_write; do
         budget text.s "__tsan_$kind$size" 11
-        budget near.s "near___tsan_$kind$size" 10
+        budget near.s "near___tsan_$kind$size" 11
     done
-    budget near.s "near___tsan_read$size" 9
+    budget near.s "near___tsan_read$size" 10
 done
 for wide in read16 write16 unaligned_read2 unaligned_read4 unaligned_read8 unaligned_write2 unaligned_write4 unaligned_write8; do
     budget text.s "__tsan_$wide" 24
-    budget near.s "near___tsan_$wide" 22
+    budget near.s "near___tsan_$wide" 24
 done
 budget near.s near___tsan_read_range 22
 budget near.s near___tsan_write_range 24
