@@ -10,7 +10,8 @@ static void add_library(void *context, const char *name, const char *path)
 {
     struct rf_site_list *list = context;
     char error[256];
-    if (path[0] != '/' || !strcmp(name, RF_RT_NAME) || !strncmp(name, "libtsan.so.", 11))
+    /* Of the vdso there is no file. A path need not begin at the root: so the program was linked, and so the loader finds it. */
+    if (!strchr(path, '/') || !strcmp(name, RF_RT_NAME) || !strncmp(name, "libtsan.so.", 11))
         return;
     for (size_t i = 0; i < list->count; i++)
         if (!strcmp(list->modules[i]->path, path))

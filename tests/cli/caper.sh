@@ -166,6 +166,75 @@ for place in own:- 'fill own:-' publish:+ known:+ 'still known:+' 'fill known:+'
         fail "$place: $(cat stack.txt.sites)"
 done
 
+# A library takes the place of another that was unloaded: what was found out of the calls and accesses there does not count for it.
+mkdir libraries
+for name in one two; do
+    cat >libraries/$name.c <<C
+#include <pthread.h>
+#include <stdlib.h>
+struct box { pthread_mutex_t lock; long value; };
+extern struct box *shared;
+void enter(int how)
+{
+    struct box *box = how ? shared : calloc(1, sizeof *box);
+    for (int i = 0; i < 3; i++) {
+        pthread_mutex_lock(&box->lock); /* lock */
+        box->value = i; /* store */
+        pthread_mutex_unlock(&box->lock); /* unlock */
+    }
+    if (!how)
+        free(box);
+}
+C
+    "$redflag" cc -g -O1 -fPIC -shared -pthread libraries/$name.c -o libraries/$name.so
+done
+cat >libraries/app.c <<'C'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+struct box { pthread_mutex_t lock; long value; };
+struct box *shared;
+int main(int argc, char **argv) /* LIBRARY HOW...; 3: they were not at one place */
+{
+    void *last = NULL;
+    shared = calloc(1, sizeof *shared);
+    for (int i = 1; i + 1 < argc; i += 2) {
+        void *handle = dlopen(argv[i], RTLD_NOW), *there = handle ? dlsym(handle, "enter") : NULL;
+        if (!there)
+            return 4;
+        if (last && last != there)
+            return 3;
+        last = there;
+        ((void (*)(int))there)(atoi(argv[i + 1]));
+        dlclose(handle);
+    }
+    return 0;
+}
+C
+"$redflag" cc -g -O1 -rdynamic -pthread libraries/app.c -o libraries/app
+"$redflag" cc -g -O1 -rdynamic -pthread libraries/app.c -Wl,--no-as-needed libraries/one.so libraries/two.so -o libraries/both
+for place in lock store unlock; do
+    at=$(grep -n "/\* $place \*/" libraries/one.c | cut -d: -f1)
+    echo "libraries/one.c:$at libraries/two.c:$at"
+done >libraries/pairs
+taken_place() { # MARK-OF-ONE MARK-OF-TWO LIBRARY HOW...
+    local one=$1 two=$2 state=libraries/pairs.sites name mark
+    shift 2
+    rm -f $state*
+    "$redflag" caper -q --pairs libraries/pairs -- libraries/both # which tells all sites of both
+    "$redflag" caper -q --pairs libraries/pairs -- libraries/app "$@" || fail "libraries $*: $?"
+    for name in one two; do
+        mark=$one
+        [ $name = one ] || mark=$two
+        [ "$(grep -c "^[-+] .*libraries/$name.c:" $state)" -ge 3 ] || fail "libraries: $(cat $state)"
+        ! grep "^[^$mark] .*libraries/$name.c:" $state | grep -v '^c' || fail "libraries $*: $(cat $state)"
+    done
+}
+taken_place + - libraries/one.so 1 libraries/two.so 0
+taken_place - + libraries/one.so 0 libraries/two.so 1
+taken_place + + libraries/one.so 1 libraries/two.so 1
+taken_place + + libraries/one.so 1 libraries/two.so 0 libraries/one.so 0 libraries/two.so 1
+
 # -- lines without a hook: calls of libc, heard or not, and accesses that the compiler has left out -----------------------------------------
 cat >calls.c <<'C'
 #include <pthread.h>
