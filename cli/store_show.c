@@ -39,6 +39,7 @@ static const struct {
     { "pairs_confirmed", "SELECT count(*) FROM pairs WHERE race IS NOT NULL" },
     { "pairs_leased", "SELECT count(*) FROM pairs WHERE leased_until > @now" },
     { "runs", "SELECT count(*) FROM runs" },
+    { "runs_unfinished", "SELECT count(*) FROM runs WHERE heard IS NOT NULL" },
     { "hosts", "SELECT count(DISTINCT host) FROM runs" },
     { "races", "SELECT count(*) FROM races" },
 };
@@ -59,7 +60,8 @@ int rf_store_status(struct rf_store *store, const struct rf_store_options *optio
         fputc('\n', options->out);
     } else {
         fprintf(options->out, "races   %lld\n", COUNT("races"));
-        fprintf(options->out, "runs    %lld on %lld machines\n", COUNT("runs"), COUNT("hosts"));
+        fprintf(options->out, "runs    %lld on %lld machines, %lld not over, or killed\n", COUNT("runs"), COUNT("hosts"),
+                COUNT("runs_unfinished"));
         fprintf(options->out, "pairs   %lld: %lld seen to escape, %lld confirmed, %lld being looked at\n", COUNT("pairs"),
                 COUNT("pairs_dynamic"), COUNT("pairs_confirmed"), COUNT("pairs_leased"));
         fprintf(options->out, "sites   %lld in %lld builds\n", COUNT("sites"), COUNT("builds"));
@@ -82,7 +84,7 @@ static enum rf_store_answer gather(struct rf_store *store, const json_t *race, s
     static const char runs[] =
         "SELECT mode, count(*), coalesce(avg(rate), 1),"
         " sum(CASE WHEN id IN (SELECT run FROM sightings WHERE fingerprint = $1) THEN 1 ELSE 0 END) FROM runs"
-        " WHERE mode <> 'chase' OR EXISTS (SELECT 1 FROM pairs p WHERE p.race = $1 AND p.first = runs.first AND p.second = runs.second)"
+        " WHERE heard IS NULL AND (mode <> 'chase' OR EXISTS (SELECT 1 FROM pairs p WHERE p.race = $1 AND p.first = runs.first AND p.second = runs.second))"
         " GROUP BY mode";
     const char *values[] = { column(race, 0) };
     json_t *rows, *row;

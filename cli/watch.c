@@ -5,6 +5,9 @@
  *    Races do not change its status.
  * 2. What was found goes to the store; if that is out of reach, to the spool, which a later watch or `redflag store merge` brings in.
  * 3. A lease is renewed for as long as the program runs. A watch that is killed gives its pair back when the lease ends.
+ * 4. A run counts from its beginning on, also if its watch is killed: it is told to the store before the program starts, and again as it goes
+ *    on, after FIRST_SIGN seconds and a tenth of its time so far. So of one that never came back it is known how long it took, but for the
+ *    time to the next sign (until_next_sign()); that part counts as if all of it had been lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,11 +27,13 @@
 #include "cli/program.h"
 #include "cli/program_sites.h"
 #include "cli/watch.h"
+#include "core/account.h"
 #include "fleet/spool.h"
 #include "fleet/store.h"
 #include "trace/grow.h"
 
 #define WHO "redflag watch"
+#define FIRST_SIGN 10
 #define TRIES 16 /* pairs that are leased in search of one that this program has */
 
 static const char usage[] =
@@ -82,6 +88,8 @@ struct watch {
     char run[80], pair_run[96], host[64], build[65], reports[4096];
     enum mode mode;
     struct rf_leased pair;
+    struct rf_account *account; /* NULL: there is none */
+    char account_path[64];
 };
 
 static int wrong(const char *what, const char *value)
@@ -144,54 +152,122 @@ static bool has_static_pairs(struct watch *watch)
     return any;
 }
 
+/* ---- the run, as the store is told of it ---- */
+
+static void deliver(struct watch *watch, json_t *result, bool last)
+{
+    char error[512] = "";
+    enum rf_store_answer answer = watch->store ? rf_store_apply(watch->store, result) : RF_STORE_OUT_OF_REACH;
+    if (answer == RF_STORE_DONE)
+        return;
+    char *line = json_dumps(result, JSON_COMPACT);
+    if ((!line || !rf_spool_add(watch->spool, line, error)) && last)
+        fprintf(stderr, "%s: what was found is lost: the store is out of reach, and %s\n", watch->who,
+                line ? error : "out of memory");
+    free(line);
+}
+
+static json_t *result_of(const struct watch *watch)
+{
+    json_t *result = json_pack("{s:s, s:s, s:s, s:s, s:s}", "redflag", "run", "id",
+                               watch->mode == CHASE ? watch->pair_run : watch->run, "mode", mode_names[watch->mode], "host",
+                               watch->host, "build", watch->build);
+    if (watch->mode == CHASE)
+        json_object_set_new(result, "pair", json_pack("[s, s]", watch->pair.first, watch->pair.second));
+    if (watch->mode == PACER)
+        json_object_set_new(result, "rate", json_real(strtod(watch->rate, NULL)));
+    if (watch->mode == CHASE && watch->account && __atomic_load_n(&watch->account->processes, __ATOMIC_RELAXED))
+        json_object_set_new(result, "waited", json_real((double)__atomic_load_n(&watch->account->waited, __ATOMIC_RELAXED) * 1e-9));
+    return result;
+}
+
+/* Invariant 4. */
+static void give_sign(struct watch *watch)
+{
+    json_t *result = result_of(watch);
+    json_object_set_new(result, "unfinished", json_true());
+    deliver(watch, result, false);
+    json_decref(result);
+}
+
+static double until_next_sign(double so_far)
+{
+    return FIRST_SIGN + so_far / 10;
+}
+
+/* ---- the budget ---- */
+
 /* What the store knows of the build's runs of one mode. */
 struct spent {
     double seconds, runs, waited;
+    double unknown; /* seconds of those that have not said what they waited; less than t_min counts as t_min */
+    double open, open_seconds; /* those that are not over, and what they took so far */
 };
 
 static bool ask_spent(struct watch *watch, struct spent spent[MODE_COUNT])
 {
-    const char *values[] = { watch->build };
+    const char *values[] = { watch->build, watch->run };
     json_t *rows, *row;
     size_t i;
     bool done = rf_store_ask(watch->store,
-                             "SELECT mode, sum(seconds), count(*), sum(coalesce(waited, 0)) FROM runs"
-                             " WHERE build = $1 AND seconds IS NOT NULL GROUP BY mode",
-                             1, values, &rows) == RF_STORE_DONE;
+                             "SELECT mode, sum(coalesce(seconds, 0)), sum(CASE WHEN heard IS NULL THEN 1 ELSE 0 END), sum(coalesce(waited, 0)),"
+                             " sum(CASE WHEN heard IS NULL AND waited IS NULL THEN CASE WHEN seconds > 1 THEN seconds ELSE 1 END ELSE 0 END),"
+                             " count(heard), sum(coalesce(heard - started, 0)) FROM runs"
+                             " WHERE build = $1 AND id <> $2 AND (seconds IS NOT NULL OR heard IS NOT NULL) GROUP BY mode",
+                             2, values, &rows) == RF_STORE_DONE;
     json_array_foreach(rows, i, row) {
-        double numbers[3] = { 0 };
-        for (size_t column = 0; column < 3; column++) {
+        double numbers[6] = { 0 };
+        for (size_t column = 0; column < 6; column++) {
             const char *text = json_string_value(json_array_get(row, column + 1));
             numbers[column] = text ? strtod(text, NULL) : 0;
         }
         for (int mode = 0; done && mode < MODE_COUNT; mode++)
             if (!strcmp(mode_names[mode], json_string_value(json_array_get(row, 0))))
-                spent[mode] = (struct spent){ numbers[0], numbers[1], numbers[2] };
+                spent[mode] = (struct spent){ numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5] };
     }
     json_decref(rows);
     return done;
 }
 
-/* Is there something left of the budget for another run that looks for sites which escape, or samples? Such a run cannot be bounded while it
+/* What those that are not over may have taken since their last sign, all together. Times of signs are whole seconds. */
+static double unheard(const struct spent *spent)
+{
+    return spent->open * (until_next_sign(0) + 1) + spent->open_seconds * (until_next_sign(10) - until_next_sign(0)) / 10;
+}
+
+/* Is there something left of the budget for this run to look for sites which escape, or to sample? Such a run cannot be bounded while it
  * goes on; so over all runs of the build, what threads have waited, and what earlier runs of these kinds took longer than the others in the
- * mean, is no more than its part of all the time. The first one of a kind shows what they take. */
+ * mean, is no more than its part of all the time. The first one of a kind shows what they take. Of one that is not over, or never came
+ * back, all of its time counts as lost. The store knows of this run already, so that of two that ask at once neither is the first. */
 static bool is_affordable(struct watch *watch, enum mode mode)
 {
     struct spent spent[MODE_COUNT] = { { 0 } };
-    if (!ask_spent(watch, spent))
+    double rate = strtod(watch->overhead, NULL) / 100;
+    if (watch->mode_count == 1) /* nothing else is wanted */
+        return true;
+    if (!watch->store)
         return false;
-    if (spent[mode].runs == 0 || watch->mode_count == 1) /* or nothing else is wanted */
+    watch->mode = mode;
+    give_sign(watch);
+    watch->mode = NONE;
+    bool known = ask_spent(watch, spent);
+    if (known && spent[mode].runs + spent[mode].open == 0)
         return true;
     double others = spent[CHASE].runs + spent[NONE].runs;
     double usual = others > 0 ? (spent[CHASE].seconds + spent[NONE].seconds) / others : 0;
     double longer = 0, all = 0, waited = 0;
     for (int i = 0; i < MODE_COUNT; i++) {
         double more = spent[i].seconds - spent[i].runs * usual;
-        longer += (i == CAPER || i == PACER) && more > 0 ? more : 0;
-        all += spent[i].seconds;
-        waited += spent[i].waited;
+        if (i == CAPER || i == PACER)
+            longer += (more > 0 ? more : 0) + spent[i].open_seconds + unheard(&spent[i]);
+        else if (i == CHASE)
+            waited += spent[i].waited + rate * (spent[i].unknown + unheard(&spent[i]));
+        all += spent[i].seconds + spent[i].open_seconds;
     }
-    return longer + waited <= strtod(watch->overhead, NULL) / 100 * all;
+    if (known && longer + waited <= rate * all)
+        return true;
+    rf_store_give_back(watch->store, watch->run);
+    return false;
 }
 
 static void choose(struct watch *watch)
@@ -222,25 +298,12 @@ static void choose(struct watch *watch)
         enum mode mode = watch->modes[i];
         if (mode == NONE || !watch->instrumented)
             break;
-        if ((mode == CHASE && listed && lease_pair(watch, &sites)) ||
-            (mode == CAPER && listed && has_static_pairs(watch) && is_affordable(watch, CAPER)) ||
-            (mode == PACER && watch->rate && is_affordable(watch, PACER)))
-            watch->mode = mode;
+        bool chosen = (mode == CHASE && listed && lease_pair(watch, &sites)) ||
+                      (mode == CAPER && listed && has_static_pairs(watch) && is_affordable(watch, CAPER)) ||
+                      (mode == PACER && watch->rate && is_affordable(watch, PACER));
+        watch->mode = chosen ? mode : NONE;
     }
     rf_site_list_free(&sites);
-}
-
-static void deliver(struct watch *watch, json_t *result)
-{
-    char error[512] = "";
-    enum rf_store_answer answer = watch->store ? rf_store_apply(watch->store, result) : RF_STORE_OUT_OF_REACH;
-    if (answer == RF_STORE_DONE)
-        return;
-    char *line = json_dumps(result, JSON_COMPACT);
-    if (!line || !rf_spool_add(watch->spool, line, error))
-        fprintf(stderr, "%s: what was found is lost: the store is out of reach, and %s\n", watch->who,
-                line ? error : "out of memory");
-    free(line);
 }
 
 /* ---- the program ---- */
@@ -264,7 +327,9 @@ static int arguments_of(const struct watch *watch, const char **argv, char pair[
     argv[count++] = watch->reports;
     argv[count++] = "--exitcode=0";
     if (watch->mode == CHASE) {
-        snprintf(pair, 600, "%s,%s", watch->pair.first, watch->pair.second);
+        /* Who waits for whom are two experiments (doc/chase.md): they take turns. */
+        bool turned = watch->pair.runs % 2;
+        snprintf(pair, 600, "%s,%s", turned ? watch->pair.second : watch->pair.first, turned ? watch->pair.first : watch->pair.second);
         argv[count++] = "--pair";
         argv[count++] = pair;
         if (watch->overhead) {
@@ -324,18 +389,31 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Invariant 3. */
-static int wait_for(const struct watch *watch, pid_t child)
+/* Invariants 3 and 4. */
+static int wait_for(struct watch *watch, pid_t child, double began)
 {
     int status = 0;
     struct rf_leased same;
     sigset_t ended;
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
-    struct timespec third = { (time_t)(watch->lease / 3) + 1, 0 };
-    while (waitpid(child, &status, WNOHANG) != child)
-        if (sigtimedwait(&ended, NULL, &third) < 0 && errno == EAGAIN && watch->mode == CHASE && watch->store)
+    double third = watch->lease / 3, leased = now(), sign = began;
+    while (waitpid(child, &status, WNOHANG) != child) {
+        double until = sign + until_next_sign(sign - began);
+        until = until < leased + third ? until : leased + third;
+        double left = until > now() ? until - now() : 0;
+        struct timespec time = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
+        if (sigtimedwait(&ended, NULL, &time) >= 0 || errno != EAGAIN || !watch->store)
+            continue;
+        if (watch->mode == CHASE && now() >= leased + third) {
             rf_store_lease(watch->store, watch->pair_run, watch->build, watch->lease, &same);
+            leased = now();
+        }
+        if (now() >= sign + until_next_sign(sign - began)) {
+            give_sign(watch);
+            sign = now();
+        }
+    }
     return status;
 }
 
@@ -374,6 +452,17 @@ static void say(const struct watch *watch, size_t races)
         fprintf(stderr, "%s: there was nothing to look for\n", watch->who);
 }
 
+/* Without one nobody knows what is waited, and that counts as if it were all of what may be. */
+static void make_account(struct watch *watch)
+{
+    int fd = memfd_create("redflag-account", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, sizeof *watch->account) != 0)
+        return;
+    void *at = mmap(NULL, sizeof *watch->account, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    watch->account = at == MAP_FAILED ? NULL : at;
+    snprintf(watch->account_path, sizeof watch->account_path, "/proc/%d/fd/%d", (int)getpid(), fd);
+}
+
 static int run(struct watch *watch)
 {
     sigset_t ended, before;
@@ -386,6 +475,8 @@ static int run(struct watch *watch)
         return RF_EXIT_USAGE;
     }
     close(fd);
+    make_account(watch);
+    give_sign(watch);
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
     sigprocmask(SIG_BLOCK, &ended, &before);
@@ -394,6 +485,8 @@ static int run(struct watch *watch)
     pid_t child = fork();
     if (child == 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
+        if (watch->account)
+            setenv(RF_ACCOUNT_VARIABLE, watch->account_path, 1);
         _exit(become(watch));
     }
     if (child < 0) {
@@ -405,19 +498,15 @@ static int run(struct watch *watch)
     signal(SIGQUIT, SIG_IGN);
     signal(SIGTERM, pass_on);
     signal(SIGHUP, pass_on);
-    int status = wait_for(watch, child);
+    int status = wait_for(watch, child, began);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     json_t *reports = found_reports(watch);
     size_t races = json_array_size(reports);
-    json_t *result = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:i, s:o}", "redflag", "run", "id",
-                               watch->mode == CHASE ? watch->pair_run : watch->run, "mode", mode_names[watch->mode], "host",
-                               watch->host, "build", watch->build, "started", (json_int_t)began, "seconds", now() - began,
-                               "status", code, "reports", reports);
-    if (watch->mode == CHASE)
-        json_object_set_new(result, "pair", json_pack("[s, s]", watch->pair.first, watch->pair.second));
-    if (watch->mode == PACER)
-        json_object_set_new(result, "rate", json_real(strtod(watch->rate, NULL)));
-    deliver(watch, result);
+    json_t *result = result_of(watch), *end = json_pack("{s:I, s:f, s:i, s:o}", "started", (json_int_t)began, "seconds",
+                                                        now() - began, "status", code, "reports", reports);
+    json_object_update(result, end);
+    json_decref(end);
+    deliver(watch, result, true);
     json_decref(result);
     say(watch, races);
     return races && watch->tells && !WIFSIGNALED(status) ? RF_EXIT_RACES : code;

@@ -56,17 +56,18 @@ static void take_sighting(void *context, const char *const *columns)
 }
 
 static const char *const run_names[] = { "id",       "mode",    "first", "second",  "host",       "build", "#started",
-                                         "#seconds", "#waited", "#rate", "#status", "{sightings", NULL };
+                                         "#seconds", "#waited", "#rate", "#status", "#heard", "{unfinished", "{sightings", NULL };
 
 static void put_run(void *context, const char *const *columns)
 {
     struct runs *runs = context;
     struct line line = { runs->out, "run", run_names };
-    const char *all[12];
+    const char *all[14];
     json_t *list = json_object_get(runs->sightings, columns[0]);
     char *sightings = list ? json_dumps(list, JSON_COMPACT) : NULL;
-    memcpy(all, columns, 11 * sizeof *all);
-    all[11] = sightings;
+    memcpy(all, columns, 12 * sizeof *all);
+    all[12] = columns[11] ? "true" : NULL; /* it was heard of, and is not over */
+    all[13] = sightings;
     put_line(&line, all);
     free(sightings);
 }
@@ -99,7 +100,7 @@ enum rf_sql_answer rf_results_export(struct rf_sql *sql, FILE *out)
                             take_sighting, &runs);
     if (answer == RF_SQL_OK)
         answer = rf_sql_run(
-            sql, "SELECT id, mode, first, second, host, build, started, seconds, waited, rate, status FROM runs ORDER BY id",
+            sql, "SELECT id, mode, first, second, host, build, started, seconds, waited, rate, status, heard FROM runs ORDER BY id",
             0, NULL, put_run, &runs);
     json_decref(runs.sightings);
     return answer;

@@ -242,6 +242,22 @@ static enum rf_sql_answer confirm(struct rf_sql *sql, const json_t *run, const c
     return RF_SQL_OK;
 }
 
+/* A sign of life: the run counts from its first on, and is not over. What comes after its end says nothing any more. */
+static enum rf_sql_answer put_unfinished(struct rf_sql *sql, const json_t *run, const char *id, const char *mode)
+{
+    char started[64], waited[64], rate[64], heard[64];
+    return RF_SQL(sql,
+                  "INSERT INTO runs (id, mode, first, second, host, build, started, waited, rate, heard)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, @now), $8, $9, coalesce($10, @now)) ON CONFLICT (id) DO UPDATE SET"
+                  " mode = excluded.mode, first = excluded.first, second = excluded.second, rate = excluded.rate,"
+                  " waited = coalesce(excluded.waited, runs.waited),"
+                  " heard = CASE WHEN excluded.heard > runs.heard THEN excluded.heard ELSE runs.heard END"
+                  " WHERE runs.heard IS NOT NULL",
+                  NULL, NULL, id, mode, site_of_pair(run, 0), site_of_pair(run, 1), text(run, "host"), text(run, "build"),
+                  member(run, "started", started), member(run, "waited", waited), member(run, "rate", rate),
+                  member(run, "heard", heard));
+}
+
 static enum rf_sql_answer put_run(struct rf_sql *sql, const json_t *run)
 {
     char started[64], seconds[64], waited[64], rate[64], status[64];
@@ -254,10 +270,16 @@ static enum rf_sql_answer put_run(struct rf_sql *sql, const json_t *run)
         return lacks(sql, "run", "id");
     if (!mode)
         return lacks(sql, "run", "mode");
+    if (json_is_true(json_object_get(run, "unfinished")))
+        return put_unfinished(sql, run, id, mode);
     enum rf_sql_answer answer = RF_SQL(
         sql,
         "INSERT INTO runs (id, mode, first, second, host, build, started, seconds, waited, rate, status)"
-        " VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, @now), $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING RETURNING id",
+        " VALUES ($1, $2, $3, $4, $5, $6, coalesce($7, @now), $8, $9, $10, $11) ON CONFLICT (id) DO UPDATE SET"
+        " mode = excluded.mode, first = excluded.first, second = excluded.second, host = excluded.host,"
+        " build = excluded.build, started = excluded.started, seconds = excluded.seconds,"
+        " waited = coalesce(excluded.waited, runs.waited), rate = excluded.rate, status = excluded.status, heard = NULL"
+        " WHERE runs.heard IS NOT NULL RETURNING id",
         is_new, &fresh, id, mode, first, second, text(run, "host"), text(run, "build"), member(run, "started", started),
         member(run, "seconds", seconds), member(run, "waited", waited), member(run, "rate", rate),
         member(run, "status", status));

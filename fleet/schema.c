@@ -17,6 +17,8 @@ const char *const rf_schema[] = {
     "  first_seen BIGINT NOT NULL, last_seen BIGINT NOT NULL, report TEXT);"
     "CREATE TABLE sightings (fingerprint TEXT NOT NULL, run TEXT NOT NULL, times BIGINT NOT NULL, PRIMARY KEY (fingerprint, run));"
     "CREATE INDEX sightings_run ON sightings (run);",
+    /* 2: of a run that is not over, when something was heard of it last; NULL once it is */
+    "ALTER TABLE runs ADD COLUMN heard BIGINT;",
 };
 
 const uint32_t rf_schema_version = sizeof rf_schema / sizeof *rf_schema;

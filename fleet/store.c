@@ -208,7 +208,9 @@ enum rf_store_answer rf_store_lease(struct rf_store *store, const char *run, con
 
 static enum rf_sql_answer give_back(struct rf_sql *sql, void *context)
 {
-    return RF_SQL(sql, "UPDATE pairs SET leased_by = NULL, leased_until = 0 WHERE leased_by = $1", NULL, NULL, context);
+    enum rf_sql_answer answer =
+        RF_SQL(sql, "UPDATE pairs SET leased_by = NULL, leased_until = 0 WHERE leased_by = $1", NULL, NULL, context);
+    return answer == RF_SQL_OK ? RF_SQL(sql, "DELETE FROM runs WHERE id = $1 AND heard IS NOT NULL", NULL, NULL, context) : answer;
 }
 
 enum rf_store_answer rf_store_give_back(struct rf_store *store, const char *run)

@@ -43,7 +43,7 @@ uint32_t rf_store_version(void);
  * with the same one answers the same, and begins the lease anew. */
 enum rf_store_answer rf_store_lease(struct rf_store *store, const char *run, const char *build, double seconds,
                                     struct rf_leased *pair);
-/* The run will not look at it after all. */
+/* The run will not look at it after all: it does not count, unless it begins again. */
 enum rf_store_answer rf_store_give_back(struct rf_store *store, const char *run);
 
 /* One result or an array of them, all or nothing. */

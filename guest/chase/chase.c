@@ -2,12 +2,15 @@
 #include "guest/chase/chase.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "core/account.h"
 #include "guest/access.h"
 #include "guest/chase/budget.h"
 #include "guest/intercept.h"
@@ -38,6 +41,8 @@ static struct {
     uint32_t over;    /* the race was found, and that is enough. Read without the lock: a stale value costs one more wait */
     bool keep_going;
     uint32_t threads; /* numbers given */
+    struct rf_account *account; /* NULL: nobody asks */
+    uint64_t entered;           /* there, of the present stretch */
     int32_t process;
     uint64_t seed;
 } chase;
@@ -239,6 +244,31 @@ static double uniform(struct rf_chase_self *self)
     return rf_chance_uniform(rf_chance_next(&self->random));
 }
 
+/* ---- the account ---- */
+
+static void enter_waiting(uint64_t ns)
+{
+    if (chase.account)
+        __atomic_fetch_add(&chase.account->waited, ns, __ATOMIC_RELAXED);
+}
+
+/* It is as large as the page that is mapped, and only its maker could make it smaller. */
+static void open_account(const char *path)
+{
+    long fd = path ? RF_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    long size = RF_SYSCALL(SYS_lseek, fd, 0, 2 /* SEEK_END */);
+    long at = size < (long)sizeof *chase.account
+                  ? -1
+                  : RF_SYSCALL(SYS_mmap, NULL, sizeof *chase.account, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    RF_SYSCALL(SYS_close, fd);
+    if (at < 0 && at > -4096)
+        return;
+    chase.account = (struct rf_account *)(uintptr_t)at;
+    __atomic_fetch_add(&chase.account->processes, 1, __ATOMIC_RELAXED);
+}
+
 /* False: there was no budget, or no room, any more. */
 static bool wait_here(const struct rf_chase_side *side)
 {
@@ -254,13 +284,18 @@ static bool wait_here(const struct rf_chase_side *side)
     waiter->who = &rf_chase_self;
     change_begin();
     uint64_t until = rf_budget_begin(&chase.budget, now, part);
+    if (chase.budget.waiters == 1)
+        enter_waiting(chase.entered = until - now);
     change_end();
     rf_spin_unlock(&chase.lock); /* signals stay blocked */
     sleep_until(waiter, until);
     rf_spin_lock(&chase.lock);
     waiter->who = NULL;
     change_begin();
-    rf_budget_end(&chase.budget, clock_now(), until);
+    now = clock_now();
+    rf_budget_end(&chase.budget, now, until);
+    if (!chase.budget.waiters)
+        enter_waiting(now - chase.budget.since - chase.entered);
     change_end();
     leave(mask);
     return true;
@@ -351,6 +386,7 @@ void rf_chase_begin(const struct rf_chase_wish *wish)
     };
     chase.process = (int32_t)RF_SYSCALL(SYS_getpid, 0);
     chase.keep_going = wish->keep_going;
+    open_account(wish->account);
     chase.seed = wish->seed ? wish->seed : now ^ (uint64_t)chase.process << 40;
     pthread_atfork(NULL, NULL, in_child);
     if (wish->first[0] && wish->second[0])

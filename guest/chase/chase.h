@@ -58,6 +58,7 @@ struct rf_chase_wish {
     double rate;
     uint64_t delay_ns, least_ns, seed;
     bool keep_going; /* after the first race: other stacks may lead to the sites */
+    const char *account; /* core/account.h; NULL: nobody asks */
 };
 
 void rf_chase_begin(const struct rf_chase_wish *wish);

@@ -4,6 +4,7 @@
  *    program's .preinit_array calls. There is one thread.
  * 2. The environment says what is to be done, in REDFLAG_CHASE; without it nothing is: all calls of hooks are taken out.
  *        rate_ppm=50000;delay_us=10000;least_ms=1000;seed=1;keep_going=0;first=...;second=...     (guest/pair.h)
+ *    REDFLAG_CHASE_ACCOUNT is where `redflag watch` wants to know what was waited (core/account.h).
  * 3. The end: the first of exit(), _exit(), quick_exit() or the destructors sums up and decides the status.
  */
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/account.h"
 #include "guest/chase/chase.h"
 #include "guest/intercept.h"
 #include "guest/options.h"
@@ -80,6 +82,7 @@ static __attribute__((constructor(101))) void begin(void)
     const char *text = rf_environment(environ, "REDFLAG_CHASE");
     if (text)
         rf_pair_settings(text, take, &wish);
+    wish.account = rf_environment(environ, RF_ACCOUNT_VARIABLE);
     __cxa_at_quick_exit(end_quickly, NULL);
     rf_chase_begin(&wish);
     rf_started = 1;

@@ -140,6 +140,21 @@ for try in first again; do
 done
 grep -q 'there was nothing to look for' err || fail "watch, beyond its budget: $(cat err)"
 
+# A run that never came back counts, however often it is told; its end, told by a spool later, is its end.
+unfinished() {
+    "$redflag" store -s "$postgres" -f json status | grep -q "\"runs_unfinished\": $1" || fail "unfinished: $("$redflag" store -s "$postgres" status)"
+}
+echo '{"redflag":"run","id":"away","mode":"caper","build":"b","unfinished":true}' >away.jsonl
+"$redflag" store -s "$postgres" merge away.jsonl
+"$redflag" store -s "$postgres" merge away.jsonl
+unfinished 1
+for _ in 1 2; do
+    echo '{"redflag":"run","id":"away","mode":"caper","build":"b","seconds":2.5,"status":0}' >>away.jsonl
+    "$redflag" store -s "$postgres" merge away.jsonl
+    unfinished 0
+done
+[ "$("$redflag" store -s "$postgres" export | grep -c '"id":"away".*"seconds":2.5')" -eq 1 ] || fail "the end of a run was not kept"
+
 # -- a full disk: what was there stays ----------------------------------------------------------------------------------------------------
 "$redflag" store -s full.db import pairs.txt
 seq 100000 | sed 's/.*/f+0x& f+0x1&/' >many.txt

@@ -14,8 +14,10 @@ fail() {
 }
 cat >app.c <<'C'
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 int racy, safe;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,6 +37,14 @@ int main(int argc, char **argv)
     pthread_t t[2];
     pthread_create(&t[0], 0, work, 0);
     pthread_create(&t[1], 0, work, 0);
+    if (argc > 1 && !strcmp(argv[1], "kill")) {
+        usleep(150000);
+        kill(getpid(), SIGKILL);
+    }
+    if (argc > 3) {
+        fclose(fopen(argv[1], "w"));
+        pause();
+    }
     pthread_join(t[0], 0);
     pthread_join(t[1], 0);
     puts(argc > 1 ? argv[1] : "-");
@@ -149,6 +159,74 @@ done <<RUNS
 20 2 3 no
 100 2 9 no
 RUNS
+
+# A run counts from its beginning on, though its watch and program are killed: another of Caper's is not begun, nor one of PACER's.
+for mode in caper pacer; do
+    rm -f one.db begun
+    echo "$racy $racy" >one.pairs
+    "$redflag" store -s one.db import one.pairs
+    setsid "$redflag" watch -s one.db --modes $mode,none --rate 0.001 -- ./app begun 7 wait >out 2>err &
+    number=$!
+    while [ ! -e begun ]; do sleep 0.1; done
+    "$redflag" store -s one.db -f json status | grep -q '"runs_unfinished": 1' || fail "$mode: $("$redflag" store -s one.db status)"
+    kill -s KILL -- "-$number"
+    wait "$number" || :
+    watch 7 -s one.db --modes $mode,none --rate 0.001 -- ./app </dev/null
+    grep -qx 'redflag watch: there was nothing to look for' err || fail "$mode again, after one that was killed: $(cat err)"
+    "$redflag" store -s one.db -f json status | grep -q '"runs": 2' || fail "$mode: $("$redflag" store -s one.db status)"
+    # Its time is known, and so is that of the others, killed or not: there is room for another when they have taken enough.
+    "$redflag" store -s one.db export >whole.jsonl
+    grep -q "\"mode\":\"$mode\".*\"unfinished\":true" whole.jsonl || fail "$(cat whole.jsonl)"
+    for i in 1 2 3 4 5; do
+        echo "{\"redflag\":\"run\",\"id\":\"k$i\",\"mode\":\"none\",\"build\":\"$build\",\"started\":1000,\"heard\":1200,\"unfinished\":true}"
+    done >>whole.jsonl
+    rm one.db
+    "$redflag" store -s one.db merge whole.jsonl
+    watch 7 -s one.db --modes $mode,none --rate 0.001 -- ./app </dev/null
+    grep -qE 'looked for sites|sampled at' err || fail "$mode after 1000 s: $(cat err)"
+done
+# What comes after the end of a run says nothing any more.
+rm -f one.db
+for line in '"unfinished":true' '"seconds":3,"status":0' '"unfinished":true'; do
+    echo "{\"redflag\":\"run\",\"id\":\"x\",\"mode\":\"caper\",\"build\":\"$build\",$line}"
+done >three.jsonl
+"$redflag" store -s one.db merge three.jsonl
+"$redflag" store -s one.db -f json status | grep -q '"runs_unfinished": 0' || fail "a run began after its end"
+[ "$("$redflag" store -s one.db export | grep -c '"seconds":3')" -eq 1 ] || fail "$("$redflag" store -s one.db export)"
+
+# What threads waited is told, also of a program that is killed; and who waits for whom takes turns.
+rm -f one.db
+echo "$racy $safe" >one.pairs
+"$redflag" store -s one.db import one.pairs
+for turn in 1 2; do
+    REDFLAG_OPTIONS=stats=1 watch 137 -s one.db --max-overhead 50% --modes chase -- ./app kill
+    grep -q "chased $racy and $safe" err || fail "$(cat err)"
+done
+"$redflag" store -s one.db export >whole.jsonl
+[ "$(grep -cE '"waited":(0\.[0-9]*[1-9]|[1-9])' whole.jsonl)" -eq 2 ] || fail "what was waited: $(cat whole.jsonl)"
+cat >shows.c <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    extern int racy, safe;
+    puts(getenv("REDFLAG_CHASE"));
+    return racy + safe; /* BOTH */
+}
+int racy, safe;
+void one(void) { racy++; /* ONE */ }
+C
+"$redflag" cc -g shows.c -o shows
+one=shows.c:$(grep -n ONE shows.c | cut -d: -f1) both=shows.c:$(grep -n BOTH shows.c | cut -d: -f1)
+rm -f one.db
+echo "$one $both" >one.pairs
+"$redflag" store -s one.db import one.pairs
+for turn in 1 2 3; do
+    watch 0 -s one.db --modes chase -- ./shows
+    sed 's/.*\(first=.*\);\(second=.*\)/\1 \2/' out >turn.$turn
+done
+cmp -s turn.1 turn.3 || fail "the order of a pair: $(cat turn.1 turn.3)"
+cmp -s turn.1 turn.2 && fail "the order of a pair is always the same: $(cat turn.2)"
 
 # The store is out of reach: the program runs, and what is known of the run comes later.
 mkdir gone
