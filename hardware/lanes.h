@@ -23,6 +23,11 @@ static inline rf_lanes rf_lanes_load(const uint32_t *numbers)
     return lanes;
 }
 
+static inline void rf_lanes_store(uint32_t *numbers, rf_lanes lanes)
+{
+    memcpy(numbers, &lanes, sizeof lanes);
+}
+
 static inline bool rf_lanes_are_set(rf_lanes lanes)
 {
     return _mm_movemask_epi8(_mm_cmpeq_epi32((__m128i)lanes, _mm_setzero_si128())) != 0xffff;

@@ -97,13 +97,16 @@ static uint64_t not_zero(uint64_t cells)
     return (cells + RF_EACH_CELL * 127) >> 7 & RF_EACH_CELL;
 }
 
+/* Nearly all lines are not wide. The functions that have `width`, of a line's rows, are compiled for these by themselves: then all loops
+ * over places are one step. */
+#define INLINE static inline __attribute__((always_inline))
+
 /* Figure 3.4: what these clocks, of reads and then of writes, say is not in hardware any more. */
-static void downgrade_status(struct rf_radish *radish, struct rf_metadata *line, const uint8_t *clocks)
+INLINE void downgrade_status(struct rf_radish *radish, struct rf_metadata *line, uint32_t width, const uint8_t *clocks)
 {
     uint64_t read = RF_HOLDS(radish->broken, EVICT_READS) ? RF_ALL_LAST_READS : 0;
     uint64_t write = RF_HOLDS(radish->broken, EVICT_WRITE) ? RF_LAST_WRITE : 0;
     uint8_t *statuses = rf_row(&radish->layout, line, RF_STATUSES);
-    uint32_t width = rf_width(&radish->layout, line);
     for (uint32_t at = 0; at < width; at += 8) {
         uint32_t some = rf_up_to_eight(width, at);
         uint64_t reads = rf_some_cells(clocks + at, some), writes = rf_some_cells(clocks + width + at, some);
@@ -113,7 +116,7 @@ static void downgrade_status(struct rf_radish *radish, struct rf_metadata *line,
 }
 
 /* The places of these clocks, each for 1 << shift cells, refer to them no more. */
-static void release_clocks(struct rf_context *context, const uint8_t *clocks, uint32_t count, uint32_t shift)
+INLINE void release_clocks(struct rf_context *context, const uint8_t *clocks, uint32_t count, uint32_t shift)
 {
     for (uint32_t i = 0; i < count; i += 8) {
         uint32_t some = rf_up_to_eight(count, i);
@@ -127,25 +130,34 @@ static void release_clocks(struct rf_context *context, const uint8_t *clocks, ui
     }
 }
 
+/* What the line knows goes where it is still needed. */
+INLINE void give_up(struct rf_radish *radish, struct rf_metadata *line, uint32_t width, bool persist)
+{
+    const uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS); /* and those of writes behind them */
+    uint32_t count = 2 * width;
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < count; i += 8)
+        any |= rf_some_cells(clocks + i, rf_up_to_eight(count, i));
+    if (!any)
+        return;
+    for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
+        if (other != line)
+            downgrade_status(radish, other, width, clocks);
+    radish->machine.traffic.broadcasts++;
+    if (persist)
+        rf_software_evicted(radish, line, clocks);
+    release_clocks(radish->contexts[line->slot], clocks, count, rf_shift(&radish->layout, line));
+}
+
 /* The line is in no cache any more. The broadcast hides behind the miss that caused the eviction. */
 static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool persist)
 {
-    const uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS); /* and those of writes behind them */
-    uint32_t count = 2 * rf_width(&radish->layout, line);
-    uint64_t any = 0;
     rf_host_prefetch(rf_record_at(&radish->software, line->number)); /* what unlinking will look at */
     radish->machine.traffic.metadata_evictions++;
-    for (uint32_t i = 0; i < count; i += 8)
-        any |= rf_some_cells(clocks + i, rf_up_to_eight(count, i));
-    if (any) {
-        for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
-            if (other != line)
-                downgrade_status(radish, other, clocks);
-        radish->machine.traffic.broadcasts++;
-        if (persist)
-            rf_software_evicted(radish, line, clocks);
-        release_clocks(radish->contexts[line->slot], clocks, count, rf_shift(&radish->layout, line));
-    }
+    if (line->wide)
+        give_up(radish, line, rf_cells(&radish->layout), persist);
+    else
+        give_up(radish, line, rf_units(&radish->layout), persist);
     unlink_line(radish, line);
     if (rf_has_many(&radish->layout, line))
         rf_pool_give(&radish->many_pool, line->many);
@@ -203,37 +215,26 @@ static uint64_t clocks_to_free(const struct rf_clock_table *table, uint32_t limi
     return chosen;
 }
 
-/* Those of up to eight clocks that are `chosen`; the others are 0. */
-static uint64_t chosen_of(uint64_t clocks, uint64_t chosen)
+/* Hands the clocks of a line that are chosen to software, as an eviction would, but keeps the line and what it permits: that depends on
+ * the order of accesses, not on where their clocks are. Of a clock that is not chosen `goes` has 0, of another the clock. */
+INLINE void clean_places(struct rf_radish *radish, struct rf_context *context, struct rf_metadata *line, uint32_t width,
+                         const uint8_t *goes)
 {
-    uint64_t goes = 0;
-    if (clocks == RF_EACH_CELL * (clocks & 255))
-        return chosen >> (clocks & 63) & 1 ? clocks : 0;
-    for (uint64_t left = not_zero(clocks); left; left &= left - 1) {
-        uint64_t clock = clocks >> __builtin_ctzll(left) & 63;
-        goes |= (chosen >> clock & 1) * clock << __builtin_ctzll(left);
-    }
-    return goes;
-}
-
-/* Hands the clocks of a line that are in `chosen` to software, as an eviction would, but keeps the line and what it permits: that
- * depends on the order of accesses, not on where their clocks are. */
-static void clean_line(struct rf_radish *radish, struct rf_context *context, struct rf_metadata *line, uint64_t chosen)
-{
-    uint32_t width = rf_width(&radish->layout, line);
     uint8_t *clocks = rf_row(&radish->layout, line, RF_READ_CLOCKS),
             gone[2 * RF_MAX_CELLS + 8]; /* and behind them, of writes */
     uint64_t any = 0;
     for (uint32_t i = 0; i < 2 * width; i += 8) {
-        uint64_t goes = chosen_of(rf_some_cells(clocks + i, rf_up_to_eight(2 * width, i)), chosen);
-        memcpy(gone + i, &goes, sizeof goes);
-        any |= goes;
+        uint64_t held = rf_some_cells(clocks + i, rf_up_to_eight(2 * width, i)), out = 0;
+        for (uint32_t bit = 0; bit < 64; bit += 8)
+            out |= (uint64_t)goes[held >> bit & 255] << bit;
+        memcpy(gone + i, &out, sizeof out);
+        any |= out;
     }
     if (!any)
         return; /* it had them once */
     rf_software_evicted(radish, line, gone);
     for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
-        downgrade_status(radish, other, gone);
+        downgrade_status(radish, other, width, gone);
     uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
     for (uint32_t at = 0; at < width; at += 8) { /* WRITE, which alone has that bit, becomes ORDERED where a clock goes */
         uint32_t some = rf_up_to_eight(width, at);
@@ -248,6 +249,14 @@ static void clean_line(struct rf_radish *radish, struct rf_context *context, str
     }
     radish->machine.traffic.broadcasts++;
     radish->counts.flushed_lines++;
+}
+
+static void clean_line(struct rf_radish *radish, struct rf_context *context, struct rf_metadata *line, const uint8_t *goes)
+{
+    if (line->wide)
+        clean_places(radish, context, line, rf_cells(&radish->layout), goes);
+    else
+        clean_places(radish, context, line, rf_units(&radish->layout), goes);
 }
 
 /* The lines that have chosen clocks; they have them no more. */
@@ -283,6 +292,9 @@ void rf_roll_over(struct rf_radish *radish, uint32_t core)
             rf_line_prefetch(list->first->lines[i]);
     }
     uint32_t count = find_users(radish, context, chosen);
+    uint8_t goes[RF_CLOCKS] = { 0 };
+    for (uint64_t left = chosen; left; left &= left - 1)
+        goes[__builtin_ctzll(left)] = (uint8_t)__builtin_ctzll(left);
     for (uint32_t i = 0; i < count; i++)
-        clean_line(radish, context, radish->found[i], chosen);
+        clean_line(radish, context, radish->found[i], goes);
 }

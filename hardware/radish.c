@@ -103,7 +103,7 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
         count = even ? 8 : 1;
         if (!alone)
             found = gather(radish, core, first, own, at);
-        memset(permissions + at, (int)permission(radish, &found, statuses[at]), count);
+        rf_set_places(permissions + at, count, permission(radish, &found, statuses[at]));
     }
     rf_permissions_changed(radish, own);
 }
@@ -125,13 +125,15 @@ static bool on_shared(void *context, uint32_t core, uint64_t data_line)
 /* What is left of the thread's own permission when it becomes the only holder of the data line. Nobody has written since the
  * permission was given (or it would be gone), but somebody may have read. */
 static uint8_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
-                           uint32_t place)
+                           uint32_t place, bool alone)
 {
     uint8_t held = rf_row(&radish->layout, line, RF_PERMISSIONS)[place];
     uint8_t status = rf_row(&radish->layout, line, RF_STATUSES)[place];
     if (held <= RF_PERMIT_READ || !RF_HOLDS(radish->broken, OWN_DOWNGRADE))
         return held;
-    struct gathered found = gather(radish, core, first, line, place);
+    struct gathered found = { 0 };
+    if (!alone)
+        found = gather(radish, core, first, line, place);
     if (held == RF_PERMIT_WRITE)
         return status == RF_EVERYTHING && !found.others ? RF_PERMIT_WRITE : RF_PERMIT_READ;
     return (status & RF_ALL_LAST_READS) && !found.late_read && !found.unknown_read ? RF_PERMIT_ORDERED : RF_PERMIT_READ;
@@ -166,12 +168,11 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
             }
             if (!own || !more_than_read(permissions, width))
                 continue;
+            bool alone = others_are_empty(radish, first, line);
             for (uint32_t at = 0, count; at < width; at += count) {
                 bool even = line->wide && at % 8 == 0 && rf_even(permissions + at, 8) && rf_even(statuses + at, 8);
                 count = even && (permissions[at] <= RF_PERMIT_READ || clocks_even(radish, first, at, 8)) ? 8 : 1;
-                uint8_t left = after_reads(radish, core, first, line, at);
-                for (uint32_t i = at; i < at + count; i++)
-                    permissions[i] = left;
+                rf_set_places(permissions + at, count, after_reads(radish, core, first, line, at, alone));
             }
         }
     }
@@ -252,11 +253,11 @@ static void record_checked(struct rf_radish *radish, struct rf_metadata *own, st
             rf_set_clocks(radish->contexts[line->slot], line, writes, shift, places.count, 0);
         }
         if (RF_HOLDS(radish->broken, WRITE_SETS_STATUS))
-            memset(rf_row(&radish->layout, line, RF_STATUSES) + places.at, RF_EVERYTHING, places.count);
+            rf_set_places(rf_row(&radish->layout, line, RF_STATUSES) + places.at, places.count, RF_EVERYTHING);
     }
     record_own(radish, own, places, write);
     if (write) {
-        memset(rf_row(&radish->layout, own, RF_PERMISSIONS) + places.at, RF_PERMIT_WRITE, places.count);
+        rf_set_places(rf_row(&radish->layout, own, RF_PERMISSIONS) + places.at, places.count, RF_PERMIT_WRITE);
         rf_line_permits(radish, own);
     }
 }

@@ -248,6 +248,15 @@ static inline void rf_set_clocks(struct rf_context *context, struct rf_metadata 
         places[i] = (uint8_t)clock;
 }
 
+/* The same value for some places, nearly always one. */
+static inline void rf_set_places(uint8_t *places, uint32_t count, uint32_t value)
+{
+    if (count == 1)
+        *places = (uint8_t)value;
+    else
+        memset(places, (int)value, count);
+}
+
 /* Where the cells [cell, cell + count) are; a line of which they are part of a unit becomes wide. */
 struct rf_places {
     uint32_t at, count;

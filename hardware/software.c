@@ -1,6 +1,7 @@
 /* See hardware/software.h. */
 #include "hardware/software.h"
 
+#include "hardware/lanes.h"
 #include "hardware/radish.h"
 
 /* ---- the variable map ---- */
@@ -243,6 +244,33 @@ static void store_granule(struct rf_radish *radish, struct rf_record *record, st
         *write = new->write;
 }
 
+/* The newer of two times in each lane. */
+static inline rf_lanes newer(const struct rf_radish *radish, rf_lanes time, rf_lanes old)
+{
+    rf_lanes replaces = RF_HOLDS(radish->broken, PERSIST_NEWEST) ? (rf_lanes)(time > old) : (rf_lanes)(time != 0);
+    return (replaces & time) | (~replaces & old);
+}
+
+/* The same for four granules of a line that is not wide, from `at` on, where all histories are even. */
+static inline void store_granules(struct rf_radish *radish, struct rf_record *record, struct rf_history *own, uint32_t at,
+                                  const struct rf_evicted *evicted, const uint8_t *statuses)
+{
+    uint32_t units = rf_units(&radish->layout), *reads = own->times + at, *writes = own->times + units + at;
+    rf_lanes read = rf_lanes_load(evicted->times + at), write = rf_lanes_load(evicted->times + units + at);
+    rf_lanes status = rf_lanes_of_bytes(statuses + at), arrives = (rf_lanes)((read | write) != 0);
+    rf_lanes old_reads = arrives & (rf_lanes)((status & RF_ALL_LAST_READS) != 0);
+    rf_lanes old_writes = arrives & (rf_lanes)((status & RF_LAST_WRITE) != 0);
+    for (struct rf_history *history = record->histories; history && RF_HOLDS(radish->broken, PERSIST_SUPERSEDES);
+         history = history->next) {
+        rf_lanes_store(history->times + at, rf_lanes_load(history->times + at) & ~old_reads);
+        rf_lanes_store(history->times + units + at, rf_lanes_load(history->times + units + at) & ~old_writes);
+    }
+    if (RF_HOLDS(radish->broken, PERSIST_READ))
+        rf_lanes_store(reads, newer(radish, read, rf_lanes_load(reads)));
+    if (RF_HOLDS(radish->broken, PERSIST_WRITE))
+        rf_lanes_store(writes, newer(radish, write, rf_lanes_load(writes)));
+}
+
 /* The cells [first, first + count) of an evicted line, in one granule, are alike. */
 static bool evicted_even(const struct rf_evicted *evicted, const struct rf_layout *layout, const uint8_t *statuses,
                          uint32_t first, uint32_t count)
@@ -270,12 +298,11 @@ static void store_line(struct rf_radish *radish, uint32_t runner, struct rf_evic
         struct rf_history *own = rf_software_history(radish, record, evicted->slot);
         if (record->histories != latest)
             touch_line(radish, runner, presence_line(radish, evicted->number + half), true);
-        bool simple = !evicted->wide && rf_unit_bits(layout) == 3 && !own->uneven; /* units are granules */
-        for (uint32_t granule = 0; simple && granule < cells / 8; granule++) {
-            struct arrival new = { evicted->times[granule], evicted->times[cells / 8 + granule], statuses[granule] };
-            if (new.read | new.write)
-                store_granule(radish, record, own, granule, &new);
-        }
+        bool simple = !evicted->wide && rf_unit_bits(layout) == 3 && rf_units(layout) % RF_LANES == 0; /* units are granules */
+        for (const struct rf_history *history = record->histories; history; history = history->next)
+            simple &= !history->uneven;
+        for (uint32_t granule = 0; simple && granule < cells / 8; granule += RF_LANES)
+            store_granules(radish, record, own, granule, evicted, statuses);
         for (uint32_t granule = 0; !simple && granule < cells / 8; granule++) {
             uint32_t first = half * cells / 2 + granule * count;
             bool even = rf_history_even(own, granule) && evicted_even(evicted, layout, statuses, first, count);
