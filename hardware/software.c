@@ -298,7 +298,8 @@ static void store_line(struct rf_radish *radish, uint32_t runner, struct rf_evic
         struct rf_history *own = rf_software_history(radish, record, evicted->slot);
         if (record->histories != latest)
             touch_line(radish, runner, presence_line(radish, evicted->number + half), true);
-        bool simple = !evicted->wide && rf_unit_bits(layout) == 3 && rf_units(layout) % RF_LANES == 0; /* units are granules */
+        /* units are granules, and come in fours */
+        bool simple = !evicted->wide && rf_unit_bits(layout) == 3 && rf_units(layout) % RF_LANES == 0;
         for (const struct rf_history *history = record->histories; history; history = history->next)
             simple &= !history->uneven;
         for (uint32_t granule = 0; simple && granule < cells / 8; granule += RF_LANES)
