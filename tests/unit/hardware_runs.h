@@ -171,6 +171,21 @@ static inline bool statuses_agree(const struct rf_radish *radish)
     return true;
 }
 
+/* What a record says of the cores whose lines permit something is so. */
+static inline bool permissions_are_known(const struct rf_radish *radish)
+{
+    for (uint32_t number = 0; number < radish->software.record_cap; number++) {
+        const struct rf_record *record = rf_record_at(&radish->software, number);
+        uint64_t permitting = 0;
+        for (struct rf_metadata *line = record->lines; line; line = line->next)
+            if (rf_row_is_set(rf_row(&radish->layout, line, RF_PERMISSIONS), rf_width(&radish->layout, line)))
+                permitting |= UINT64_C(1) << line->core;
+        if (record->permitting != permitting)
+            return false;
+    }
+    return true;
+}
+
 /* The oracle has run on the trace. */
 static inline bool right(struct run *run, const struct oracle *oracle)
 {
@@ -196,6 +211,8 @@ static inline bool right(struct run *run, const struct oracle *oracle)
     }
     if (!run->broken && !run->wrong[0] && !statuses_agree(&s.radish))
         snprintf(run->wrong, sizeof run->wrong, "lines for one byte have different statuses");
+    if (!run->wrong[0] && !permissions_are_known(&s.radish))
+        snprintf(run->wrong, sizeof run->wrong, "a record does not know which cores' lines permit something");
     if (s.usual && !run->wrong[0] && !copies_agree(&s, run))
         snprintf(run->wrong, sizeof run->wrong, "the copy for any machine says something else");
     run->counts = s.radish.counts;
