@@ -1,12 +1,10 @@
-/* FastTrack's first access of an epoch, and AccuLock's where that is the same, to a part or all of a granule, from a place that is known: what nearly all accesses are that are not
- * repeated ones, where locks are taken often. One straight way, with nothing that a call could spill.
+/* FastTrack's first access of an epoch to a part or all of a granule, from a place that is known: what nearly all accesses are that are not
+ * repeated ones, where locks are taken often. One straight way, with nothing that a call could spill. AccuLock's is in guest/accu_access.h.
  *
  * 1. It makes what rf_word_quick() and rf_word_join() (guest/granule.h) would make, in the most frequent of their cases, and leaves all others
  *    to them. Granules in lanes have a step of their own (guest/lanes.h).
  * 2. A step is kept for repeat_step() from the second one on that a place makes in an epoch: many make but one.
- * 3. AccuLock (`accu`) goes this way where all that it meets happens before, and nothing of it is of this epoch or a pair: then it checks no
- *    locks, and keeps what FastTrack keeps; but a read takes no place but that of the thread's own.
- * 4. Of an access to two granules one may have been stepped on when the other is left to others: it is repeated then, which changes nothing.
+ * 3. Of an access to two granules one may have been stepped on when the other is left to others: it is repeated then, which changes nothing.
  */
 #ifndef RF_GUEST_FIRST_ACCESS_H
 #define RF_GUEST_FIRST_ACCESS_H
@@ -99,31 +97,13 @@ static inline __attribute__((always_inline)) uint32_t first_moment(struct rf_sel
     return cached->moment = rf_moment_take(self, cached->note, self->locks);
 }
 
-/* Invariant 3, but for what happens before. */
-static inline __attribute__((always_inline)) bool accu_is_alike(const struct rf_self *self, uint64_t word, unsigned mask, bool writes)
-{
-    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
-    if ((word & RF_ODD_BIT) || rf_cell_is_pair(x) || rf_moment_is_now(self, x))
-        return false;
-    if (rf_moment_is_hot(y))
-        return true;
-    if (rf_moment_is_now(self, y))
-        return false;
-    if (writes || (word & RF_WRITES_BIT))
-        return true;
-    return !(RF_WORD_M(word) & ~mask) &&
-           (!y || (rf_moment_slot(y) == self->thread.slot && rf_moment_time(y) >= self->thread.since));
-}
-
 /* Bytes of one granule: all of the access if `alone`. The thread is busy. false: nothing was done. */
 static inline __attribute__((always_inline)) bool first_step(struct rf_self *self, struct rf_cached_moment *cached, uintptr_t addr,
-                                                             unsigned mask, uintptr_t pc, unsigned size, unsigned flags, bool alone, bool accu)
+                                                             unsigned mask, uintptr_t pc, unsigned size, unsigned flags, bool alone)
 {
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
     uint32_t y = RF_WORD_Y(word), now;
     bool writes = flags & RF_A_WRITE, again = false;
-    if (accu && !accu_is_alike(self, word, mask, writes))
-        return false;
     if ((word & RF_ODD_BIT) && !rf_word_is_mixed(word)) {
         struct rf_step step = { .self = self, .flags = flags, .fasttrack = true };
         return rf_word_has_lanes(word) && (step.now = first_moment(self, cached, &again)) && rf_lanes_step(place, word, mask, &step);
@@ -159,18 +139,18 @@ static inline __attribute__((always_inline)) bool first_step(struct rf_self *sel
 static __attribute__((noinline)) bool first_two(struct rf_self *self, struct rf_cached_moment *cached, uintptr_t addr, unsigned mask,
                                                 uintptr_t pc, unsigned size, unsigned flags)
 {
-    return first_step(self, cached, addr, mask & 0xff, pc, size, flags, false, false) &&
-           first_step(self, cached, addr + RF_GRANULE, mask >> RF_GRANULE, pc, size, flags, false, false);
+    return first_step(self, cached, addr, mask & 0xff, pc, size, flags, false) &&
+           first_step(self, cached, addr + RF_GRANULE, mask >> RF_GRANULE, pc, size, flags, false);
 }
 
 /* The thread is not busy, and nothing else is to be thought of (rf_slow_access). false: nothing was done, or a part. */
 static inline __attribute__((always_inline)) bool first_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size,
-                                                               unsigned flags, bool accu)
+                                                               unsigned flags)
 {
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
     uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
     uint64_t key = rf_access_key(pc, flags, mask == 0xffff ? RF_GRANULE : size); /* two_granules() */
-    if (mask > 0xff && (accu || mask > 0xffff || __builtin_expect(rf_refuses, 0)))
+    if (mask > 0xff && (mask > 0xffff || __builtin_expect(rf_refuses, 0)))
         return false;
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -185,7 +165,7 @@ static inline __attribute__((always_inline)) bool first_access(struct rf_self *s
     }
     struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
     if (__builtin_expect(stepped && node && cached->what == key && cached->below == node, 1))
-        stepped = __builtin_expect(mask <= 0xff, 1) ? first_step(self, cached, addr, mask, pc, size, flags, true, accu)
+        stepped = __builtin_expect(mask <= 0xff, 1) ? first_step(self, cached, addr, mask, pc, size, flags, true)
                                                     : first_two(self, cached, addr, mask, pc, size, flags);
     else
         stepped = false;

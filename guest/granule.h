@@ -662,12 +662,15 @@ static inline __attribute__((always_inline)) bool rf_word_read_half(const struct
     return true;
 }
 
-/* An access to all bytes of a word that was read in two moments: those that happen before a read leave; a write comes after both. */
+/* An access to all bytes of a word that was read in two moments: those that happen before a read leave; a write comes after both. AccuLock's reads
+ * replace their own thread's only, in a read map from now on. */
 static inline __attribute__((always_inline)) bool rf_word_quick_two(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next)
 {
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), w = rf_cell_w(x);
     bool after_y = rf_step_ordered(step, y), after_r = rf_step_ordered(step, rf_cell_r(x));
     if (mask != 0xff || !rf_step_ordered(step, w))
+        return false;
+    if (rf_step_accu(step) && (!(step->flags & RF_A_WRITE) || rf_moment_is_now(step->self, w)))
         return false;
     if (!(step->flags & RF_A_WRITE) && rf_moment_is_hot(rf_cell_r(x))) /* it repeats that, and changes nothing */
         return false;
@@ -733,7 +736,8 @@ static inline bool rf_word_quick(const struct rf_step *step, uint64_t word, unsi
     if (rf_step_accu(step) && rf_moment_is_now(step->self, y)) /* the first read of the epoch has the fewest locks */
         return false;
     if (!rf_step_replaces(step, y, 1)) { /* it stays beside this one */
-        if (mask != 0xff || m != 0xff || rf_step_accu(step) || !(x = rf_cell_named(x, y))) /* AccuLock keeps more of reads than two moments tell */
+        bool guarded = rf_step_accu(step) && step->self->locks; /* guest/accu_access.h, 3 */
+        if (mask != 0xff || m != 0xff || guarded || !(x = rf_cell_named(x, y)))
             return false;
         *next = RF_WORD(0xff, now, x);
         return true;

@@ -6,6 +6,7 @@
  */
 #include "guest/access.h"
 
+#include "guest/accu_access.h"
 #include "guest/escape.h"
 #include "guest/first_access.h"
 #include "guest/last_steps.h"
@@ -421,7 +422,7 @@ static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, ui
 
 static __attribute__((noinline)) void accu_first(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
-    if (rf_multi || !first_access(self, addr, pc, size, flags, true))
+    if (rf_multi || !accu_first_access(self, addr, pc, size, flags))
         accu_word_access(self, addr, pc, size, flags);
     else if (__builtin_expect(self->pending_signals, 0))
         rf_signals_deliver();
@@ -432,7 +433,7 @@ static inline __attribute__((always_inline)) void first_or_word(struct rf_self *
 {
     if (__builtin_expect(rf_accu, 0)) {
         accu_first(addr, pc, size, flags, self);
-    } else if (__builtin_expect(first_access(self, addr, pc, size, flags, false), 1)) {
+    } else if (__builtin_expect(first_access(self, addr, pc, size, flags), 1)) {
         if (__builtin_expect(self->pending_signals, 0))
             rf_signals_deliver();
     } else if (flags & RF_A_WRITE) {
@@ -466,6 +467,12 @@ static inline bool is_here(const struct rf_self *self, const struct rf_last_step
     return last->first == rf_hot.first && last->top == rf_hot.top && last->node == rf_hot.top[-1].node && last->locks == self->locks;
 }
 
+/* What it raced with, if it did, is not ordered since: then the race is told, and once is enough (rf_accu_tells_once). */
+static inline __attribute__((always_inline)) bool still_races(const struct rf_self *self, const struct rf_last_step *last)
+{
+    return __builtin_expect(!last->race, 1) || !ordered(self, last->race);
+}
+
 /* The step on a word like the one that the last step from this place was on. */
 static __attribute__((noinline)) void repeat_step(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
@@ -485,7 +492,7 @@ static __attribute__((noinline)) void repeat_step(uintptr_t addr, uintptr_t pc, 
                (__builtin_expect(!rf_accu, 1) || !(is_pair || (last->race && flags & RF_A_WRITE)));
     }
     bool stepped = same && !__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && last->pc == pc && is_here(self, last) &&
-                (__builtin_expect(!last->race, 1) || !rf_step_ordered(&(struct rf_step){ .self = self }, last->race)) &&
+                still_races(self, last) &&
                 __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     if (stepped)
         fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
@@ -533,7 +540,7 @@ static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *s
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint64_t old = __atomic_load_n(&last->old, __ATOMIC_RELAXED);
     if (__builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE) && __atomic_load_n(&last->pc, __ATOMIC_RELAXED) == pc, 1) &&
-        last->node == rf_hot.top[-1].node && last->locks == self->locks && last->how == how && !last->race &&
+        last->node == rf_hot.top[-1].node && last->locks == self->locks && last->how == how && still_races(self, last) &&
         __builtin_expect(__atomic_compare_exchange_n(place, &old, last->next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 1)) {
         fetch_for_writing(place + 16); /* the next ones are likely to be last written by another core: one line is replaced, one is on its way */
         return true;

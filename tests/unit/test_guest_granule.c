@@ -530,7 +530,7 @@ static bool by_quick_way(bool first, const struct rf_step *step, uint64_t word, 
     uint64_t *place = rf_word(address_of(0));
     struct rf_cached_moment cached = { .note = rf_moment_note(step->now), .moment = step->now };
     *place = word;
-    bool stepped = first_step(step->self, &cached, address_of(0), mask, 0x6000, RF_GRANULE, step->flags, true, false);
+    bool stepped = first_step(step->self, &cached, address_of(0), mask, 0x6000, RF_GRANULE, step->flags, true);
     *next = *place;
     *place = 0;
     return stepped && (RF_WORD_Y(word) == step->now || !rf_moment_is_hot(RF_WORD_Y(word)));

@@ -1,0 +1,184 @@
+/* AccuLock's first access of an epoch to a part or all of a granule, from a place that is known: as guest/first_access.h is for FastTrack, one
+ * straight way, with nothing that a call could spill.
+ *
+ * 1. What an access meets passes if it happens before, or if just the locks were held that are held now: then there is a common one, nothing
+ *    is told, and a write's lockset is that of the write itself (Algorithms 10 and 11). All other cases are left to rf_word_accu(),
+ *    rf_word_quick() and the rules themselves.
+ * 2. Nothing that is met is of this epoch, unless it is what the bytes join: what was written in this epoch may have a lockset of several writes,
+ *    which stays.
+ * 3. A read takes the place of no other thread's (detect/acculock.h, 3). Where a second thread reads all of a granule that is not guarded by a
+ *    lock, both reads fit the word (guest/hot.h, 2), and hooks find either; with locks there will be more epochs of both, and a read map has
+ *    their entries replaced where they lie (guest/units.h, 4).
+ */
+#ifndef RF_GUEST_ACCU_ACCESS_H
+#define RF_GUEST_ACCU_ACCESS_H
+
+#include "guest/first_access.h"
+
+/* Invariant 1. Sets of locks that have modes say what was held, and not what protects. */
+static inline __attribute__((always_inline)) bool accu_shares(const struct rf_self *self, uint32_t moment)
+{
+    return self->locks && rf_moment_locks(moment) == self->locks && __builtin_expect(!rf_locks_have_modes, 1);
+}
+
+static inline __attribute__((always_inline)) bool accu_passes(const struct rf_self *self, uint32_t moment)
+{
+    return ordered(self, moment) || accu_shares(self, moment);
+}
+
+/* It is of the thread's present epoch, or may be: blocks that the epoch has filled are not worth a closer look. */
+static inline __attribute__((always_inline)) bool accu_is_now(const struct rf_self *self, uint32_t moment)
+{
+    return rf_moment_is_own(self, moment) ? rf_moment_is_hot(moment) : rf_moment_is_now(self, moment);
+}
+
+static inline __attribute__((always_inline)) bool accu_is_mine(const struct rf_self *self, uint32_t moment)
+{
+    return rf_moment_is_own(self, moment) ||
+           (rf_moment_slot(moment) == self->thread.slot && rf_moment_time(moment) >= self->thread.since);
+}
+
+/* What a read makes of a word, apart from its moment; 0: not such a case. */
+static inline __attribute__((always_inline)) uint64_t accu_first_read(const struct rf_self *self, uint64_t word,
+                                                                      unsigned mask)
+{
+    unsigned m = RF_WORD_M(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
+    if (word & RF_WRITES_BIT)
+        return m == 0xff && accu_passes(self, y) ? RF_WORD(mask, 0, y) : 0;
+    if (!accu_passes(self, x))
+        return 0;
+    if (!m || (!(m & ~mask) && accu_is_mine(self, y)))
+        return RF_WORD(mask, 0, x);
+    if ((mask & m) != 0xff || self->locks || accu_is_mine(self, y) || !(x = rf_cell_named(x, y)))
+        return 0;
+    return RF_WORD(0xff, 0, x);
+}
+
+/* A word of one of the two plain forms. */
+static inline __attribute__((always_inline)) bool accu_word_step(struct rf_self *self, struct rf_cached_moment *cached,
+                                                                 uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
+                                                                 unsigned flags, uint64_t word)
+{
+    uint64_t *place = rf_word(addr), next;
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now;
+    bool writes = flags & RF_A_WRITE, again;
+    if (rf_cell_is_pair(x) || accu_is_now(self, x))
+        return false;
+    if (rf_moment_is_hot(y)) {
+        if (rf_moment_locks(y) != self->locks || !accu_passes(self, x) || !(next = first_join(word, mask, writes)) ||
+            !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return false;
+        if (__builtin_expect(mask == 0xff && (next & RF_ODD_BIT), 0)) /* hooks would not see it */
+            rf_seen_put(addr, mask, flags);
+        if (rf_moment_note(y) != cached->note)
+            rf_nearby_put(self, place, mask, y, cached->note);
+        return true;
+    }
+    if (accu_is_now(self, y))
+        return false;
+    if (!writes)
+        next = accu_first_read(self, word, mask);
+    else
+        next = accu_passes(self, x) && accu_passes(self, y) ? first_write(word, mask) : 0;
+    if (!next || !(now = first_moment(self, cached, &again)))
+        return false;
+    next |= (uint64_t)now << 28;
+    if (__builtin_expect(!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 0))
+        return false;
+    rf_touch(place);
+    if (again)
+        rf_keep_step(self, word, next, pc, addr, size, flags, 0);
+    return true;
+}
+
+/* The entry of the thread, in a map whose lock is held and that has room for it: where it is, or is to be. RF_FEW: there is none, or the thread
+ * has one of this epoch (*known), or more than one. */
+static inline __attribute__((always_inline)) uint32_t accu_entry(const struct rf_self *self,
+                                                                 const struct rf_readers *readers, bool *known)
+{
+    uint32_t count = readers->count, at = count;
+    for (uint32_t i = 0; i < count && i < RF_FEW; i++) {
+        uint32_t entry = readers->few[i];
+        if (!accu_is_mine(self, entry))
+            continue;
+        *known = accu_is_now(self, entry);
+        if (*known || at != count)
+            return RF_FEW;
+        at = i;
+    }
+    return at;
+}
+
+/* A read of all bytes that have a read map. */
+static inline __attribute__((always_inline)) bool accu_map_step(struct rf_self *self, struct rf_cached_moment *cached,
+                                                                uintptr_t addr, unsigned mask, uint64_t word)
+{
+    const uint64_t *place = rf_word(addr);
+    struct rf_readers *readers = rf_readers_at(RF_WORD_Y(word));
+    uint32_t w = RF_WORD_X(word), now, at;
+    bool again, known = false;
+    if (RF_WORD_M(word) != mask || accu_is_now(self, w) || !(now = first_moment(self, cached, &again)) ||
+        !rf_readers_try_lock(readers))
+        return false;
+    bool stepped = __atomic_load_n(place, __ATOMIC_ACQUIRE) == word && !readers->is_many;
+    if (__builtin_expect(stepped, 1) && (at = accu_entry(self, readers, &known)) < RF_FEW) {
+        bool passed = self->locks && self->locks == readers->passes;
+        if (!passed && accu_shares(self, w)) { /* the write's locks are far away: next time they are not asked for */
+            passed = true;
+            readers->passes = (uint16_t)(self->locks <= UINT16_MAX ? self->locks : 0);
+        }
+        stepped = passed || ordered(self, w); /* the latter holds for this thread alone */
+        if (stepped) {
+            __atomic_store_n(&readers->few[at], now, __ATOMIC_RELAXED);
+            if (at == readers->count)
+                __atomic_store_n(&readers->count, at + 1, __ATOMIC_RELEASE);
+        }
+    } else {
+        stepped = known;
+    }
+    rf_readers_unlock(readers);
+    if (stepped && mask != 0xff) /* hooks would not see it */
+        rf_seen_put(addr, mask, 0);
+    return stepped;
+}
+
+static inline __attribute__((always_inline)) bool accu_step(struct rf_self *self, struct rf_cached_moment *cached,
+                                                            uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
+                                                            unsigned flags)
+{
+    uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_ACQUIRE);
+    if (!(word & RF_ODD_BIT))
+        return accu_word_step(self, cached, addr, mask, pc, size, flags, word);
+    return !(flags & RF_A_WRITE) && rf_word_has_map(word) && accu_map_step(self, cached, addr, mask, word);
+}
+
+/* As first_access(). */
+static inline __attribute__((always_inline)) bool accu_first_access(struct rf_self *self, uintptr_t addr, uintptr_t pc,
+                                                                    unsigned size, unsigned flags)
+{
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
+    uint64_t key = rf_access_key(pc, flags, size);
+    if (mask > 0xff)
+        return false;
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool stepped = __builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE), 1);
+    if (__builtin_expect(!node && stepped, 0)) { /* the first access in a function that was entered */
+        if (repeats_earlier_block(self, __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), mask, flags)) {
+            __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
+            return true;
+        }
+        node = rf_depot_node(self);
+    }
+    struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
+    stepped = __builtin_expect(stepped && node && cached->what == key && cached->below == node, 1) &&
+              accu_step(self, cached, addr, mask, pc, size, flags);
+    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return stepped;
+}
+
+#endif
