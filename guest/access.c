@@ -102,7 +102,7 @@ static bool was_told(struct rf_self *self, const struct rf_found *race)
         self->told = self->told ? self->told : rf_take(RF_ACCU_TOLD * sizeof *self->told);
         rf_busy_end(self);
     }
-    struct rf_told *told = &self->told[(notes * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RF_ACCU_TOLD_BITS)];
+    struct rf_told *told = &self->told[((notes ^ (uint64_t)how << 50) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RF_ACCU_TOLD_BITS)];
     bool same = told->notes == notes && told->how == how;
     *told = (struct rf_told){ notes, how };
     return same;

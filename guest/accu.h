@@ -27,7 +27,7 @@
 
 #define RF_ACCU_MANY 64u
 
-#define RF_ACCU_TOLD_BITS 10 /* self->told */
+#define RF_ACCU_TOLD_BITS 11 /* self->told */
 #define RF_ACCU_TOLD (1u << RF_ACCU_TOLD_BITS)
 
 extern bool rf_accu RF_OURS;

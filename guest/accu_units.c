@@ -1,5 +1,7 @@
 #include "guest/accu_units.h"
 
+#include "guest/accu_access.h"
+
 /* Algorithms 10 and 11 on a cell, which those bytes of the granule have. What the access races with first is what is told. */
 static uint64_t accu_step_cell(struct rf_step *step, uint64_t word, unsigned bytes)
 {
@@ -71,31 +73,69 @@ static void accu_step_lanes(uint64_t *lane, unsigned first, unsigned last, struc
 
 /* ---- records ---- */
 
-/* The bytes are those of whole slices, one if the access writes; none has atomic accesses, no set ends. */
+/* The bytes are those of whole slices, one if the access writes; none has atomic accesses. If a set ends there must be another one, or there is
+ * no need for a record any more. */
 static bool accu_fits(const uint64_t *record, unsigned count, unsigned mask, unsigned flags)
 {
-    unsigned covered = 0;
+    unsigned covered = 0, others = 0;
+    bool ends = false;
     for (unsigned i = 0; i < count; i++) {
         unsigned bytes = RF_WORD_M(record[i]);
-        if (!(bytes & mask))
+        if (!(bytes & mask)) {
+            others |= !!(record[i] & (RF_ODD_BIT | RF_WRITES_BIT));
             continue;
-        if ((record[i] & RF_WRITES_BIT) || (bytes & ~mask) || (flags & RF_A_WRITE && (bytes != mask || record[i] & RF_ODD_BIT)))
+        }
+        if ((record[i] & RF_WRITES_BIT) || (bytes & ~mask) || (flags & RF_A_WRITE && bytes != mask))
             return false;
+        ends |= flags & RF_A_WRITE && record[i] & RF_ODD_BIT;
         covered |= bytes;
     }
-    return covered == mask;
+    return covered == mask && (!ends || others);
+}
+
+/* A read in the cases that nearly all are, without a look at the rules: the last write passes, and the thread's entry is there, or has room. 0:
+ * not such a case. */
+static inline uint64_t accu_read_slice(const struct rf_step *step, uint64_t slice)
+{
+    const struct rf_self *self = step->self;
+    uint32_t w = RF_WORD_X(slice), y = RF_WORD_Y(slice);
+    bool known = false;
+    if (accu_is_now(self, w))
+        return slice;
+    if (!(slice & RF_ODD_BIT)) {
+        if (y != w && !accu_is_mine(self, y))
+            return 0;
+        return accu_is_now(self, y) ? slice : accu_passes(self, w) ? RF_WORD(RF_WORD_M(slice), step->now, w) : 0;
+    }
+    struct rf_readers *readers = rf_readers_at(y);
+    if (readers->is_many)
+        return 0;
+    uint32_t at = accu_entry(self, readers, &known);
+    if (known)
+        return slice;
+    if (at == RF_FEW || !accu_passes(self, w))
+        return 0;
+    __atomic_store_n(&readers->few[at], step->now, __ATOMIC_RELAXED);
+    if (at == readers->count)
+        __atomic_store_n(&readers->count, at + 1, __ATOMIC_RELEASE);
+    return slice;
 }
 
 static void accu_step_record(uint64_t *record, unsigned count, unsigned mask, struct rf_step *step)
 {
+    bool short_way = !(step->flags & (RF_A_WRITE | RF_A_TXN)) && step->self == rf_hot.self;
     for (unsigned i = 0; i < count; i++) {
-        uint64_t slice = record[i];
+        uint64_t slice = record[i], next = 0;
         if (!(RF_WORD_M(slice) & mask))
             continue;
-        uint32_t r = RF_WORD_Y(slice) | (slice & RF_ODD_BIT ? RF_IS_SET : 0);
-        uint64_t cell = accu_step_cell(step, (uint64_t)RF_WORD_X(slice) << 32 | r, RF_WORD_M(slice));
-        struct rf_slice made = { .mask = (uint8_t)RF_WORD_M(slice), .cell.word = cell };
-        __atomic_store_n(&record[i], rf_slice_in_record(&made), __ATOMIC_RELAXED);
+        if (!short_way || !(next = accu_read_slice(step, slice))) {
+            uint32_t r = RF_WORD_Y(slice) | (slice & RF_ODD_BIT ? RF_IS_SET : 0);
+            uint64_t cell = accu_step_cell(step, (uint64_t)RF_WORD_X(slice) << 32 | r, RF_WORD_M(slice));
+            struct rf_slice made = { .mask = (uint8_t)RF_WORD_M(slice), .cell.word = cell };
+            next = rf_slice_in_record(&made);
+        }
+        if (next != slice)
+            __atomic_store_n(&record[i], next, __ATOMIC_RELAXED);
     }
 }
 

@@ -1,8 +1,8 @@
 /* AccuLock's steps on the units of a granule where they lie: the rules of detect/acculock.inc, on one cell after the other.
  *
  * 1. Bytes that have no set are in lanes (guest/lanes.h), others in a record (guest/units.h). In lanes a step is done unless a read would
- *    be one of two that stay; in a record, if the access is to the bytes of whole slices, and ends no set. So the word stays what it is,
- *    but for lanes whose cells are all equal afterwards. What is not done here is left to rf_step_locked().
+ *    be one of two that stay; in a record, if the access is to the bytes of whole slices, and some slice has a set afterwards. So the word
+ *    stays what it is, but for lanes whose cells are all equal afterwards. What is not done here is left to rf_step_locked().
  * 2. Such a step may race, as any other.
  */
 #ifndef RF_GUEST_ACCU_UNITS_H

@@ -422,7 +422,7 @@ static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, ui
 
 static __attribute__((noinline)) void accu_first(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
-    if (rf_multi || !accu_first_access(self, addr, pc, size, flags))
+    if (rf_multi || rf_word_is_record(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED)) || !accu_first_access(self, addr, pc, size, flags))
         accu_word_access(self, addr, pc, size, flags);
     else if (__builtin_expect(self->pending_signals, 0))
         rf_signals_deliver();
