@@ -399,11 +399,16 @@ static int wait_for(struct watch *watch, pid_t child, double began)
     sigaddset(&ended, SIGCHLD);
     double third = watch->lease / 3, leased = now(), sign = began;
     while (waitpid(child, &status, WNOHANG) != child) {
+        if (!watch->store) { /* nobody to tell anything */
+            sigwaitinfo(&ended, NULL);
+            continue;
+        }
         double until = sign + until_next_sign(sign - began);
-        until = until < leased + third ? until : leased + third;
+        if (watch->mode == CHASE && leased + third < until) /* else there is no lease */
+            until = leased + third;
         double left = until > now() ? until - now() : 0;
         struct timespec time = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
-        if (sigtimedwait(&ended, NULL, &time) >= 0 || errno != EAGAIN || !watch->store)
+        if (sigtimedwait(&ended, NULL, &time) >= 0 || errno != EAGAIN)
             continue;
         if (watch->mode == CHASE && now() >= leased + third) {
             rf_store_lease(watch->store, watch->pair_run, watch->build, watch->lease, &same);

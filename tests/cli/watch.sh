@@ -228,8 +228,17 @@ done
 cmp -s turn.1 turn.3 || fail "the order of a pair: $(cat turn.1 turn.3)"
 cmp -s turn.1 turn.2 && fail "the order of a pair is always the same: $(cat turn.2)"
 
+# A watch waits without work, also when a lease would have to be renewed if it had one, and without a store. Processor time, in hundredths.
+used() { awk '{ print $16 + $17 }' /proc/$$/stat; }
+mkdir -p gone
+for place in one.db "$dir/gone"; do
+    before=$(used)
+    watch 0 --patience 0 -s "$place" --lease 3 --modes none -- sleep 4
+    [ $(($(used) - before)) -lt 120 ] || fail "waiting took $(($(used) - before)) hundredths of a second of processor time"
+done
+rm -f "$REDFLAG_SPOOL"
+
 # The store is out of reach: the program runs, and what is known of the run comes later.
-mkdir gone
 before=$("$redflag" store -f json status | sed -n 's/.*"runs": \([0-9]*\).*/\1/p')
 watch 5 --patience 0 -s "$dir/gone" -- ./app late 5
 [ "$(cat out)" = late ] || fail "$(cat out)"
