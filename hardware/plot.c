@@ -60,9 +60,9 @@ static void frame(const struct rf_plot *plot, FILE *out, double least, double mo
         fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#dddddd\"/>\n", LEFT, y, WIDTH - RIGHT, y);
         label(out, LEFT - 8, y + 4, "end", "", text);
     }
-    /* Names that would meet stand in two rows. */
+    bool crowded = plot->place_count > 8; /* then names would meet: they stand in three rows */
     for (size_t place = 0; place < plot->place_count; place++)
-        label(out, column(plot, place), HEIGHT - BOTTOM + 20 + (plot->place_count > 8 && place % 2 ? 15 : 0), "middle", "",
+        label(out, column(plot, place), HEIGHT - BOTTOM + (crowded ? 16 + 13 * (double)(place % 3) : 20), "middle", "",
               plot->places[place]);
     label(out, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "middle", "", plot->x_label);
     fprintf(out, "<text transform=\"translate(18 %.1f) rotate(-90)\" text-anchor=\"middle\">", (TOP + HEIGHT - BOTTOM) / 2);

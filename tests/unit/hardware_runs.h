@@ -211,7 +211,7 @@ static inline bool right(struct run *run, const struct oracle *oracle)
     }
     if (!run->broken && !run->wrong[0] && !statuses_agree(&s.radish))
         snprintf(run->wrong, sizeof run->wrong, "lines for one byte have different statuses");
-    if (!run->wrong[0] && !permissions_are_known(&s.radish))
+    if (!run->broken && !run->wrong[0] && !permissions_are_known(&s.radish))
         snprintf(run->wrong, sizeof run->wrong, "a record does not know which cores' lines permit something");
     if (s.usual && !run->wrong[0] && !copies_agree(&s, run))
         snprintf(run->wrong, sizeof run->wrong, "the copy for any machine says something else");
