@@ -88,9 +88,23 @@ struct watch {
     char run[80], pair_run[96], host[64], build[65], reports[4096];
     enum mode mode;
     struct rf_leased pair;
+    double began, started; /* the first sign, by clocks of this machine: steadily, and since 1970 */
     struct rf_account *account; /* NULL: there is none */
-    char account_path[64];
+    char account_place[96];
 };
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Never goes back. */
+static double now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
 
 static int wrong(const char *what, const char *value)
 {
@@ -181,11 +195,17 @@ static json_t *result_of(const struct watch *watch)
     return result;
 }
 
-/* Invariant 4. */
+/* Invariant 4. It says itself when it was given: the spool may bring it much later, and the store's clock be another. */
 static void give_sign(struct watch *watch)
 {
     json_t *result = result_of(watch);
+    if (watch->started == 0) {
+        watch->started = read_clock(CLOCK_REALTIME);
+        watch->began = now();
+    }
     json_object_set_new(result, "unfinished", json_true());
+    json_object_set_new(result, "started", json_integer((json_int_t)watch->started));
+    json_object_set_new(result, "heard", json_integer((json_int_t)(watch->started + now() - watch->began)));
     deliver(watch, result, false);
     json_decref(result);
 }
@@ -382,13 +402,6 @@ static int become(const struct watch *watch)
                                   : rf_cli_chase((int)all, words);
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* Invariants 3 and 4. */
 static int wait_for(struct watch *watch, pid_t child, double began)
 {
@@ -460,12 +473,14 @@ static void say(const struct watch *watch, size_t races)
 /* Without one nobody knows what is waited, and that counts as if it were all of what may be. */
 static void make_account(struct watch *watch)
 {
-    int fd = memfd_create("redflag-account", MFD_CLOEXEC);
+    char name[48];
+    snprintf(name, sizeof name, RF_ACCOUNT_NAME "%s", strrchr(watch->run, '-') + 1);
+    int fd = memfd_create(name, MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, sizeof *watch->account) != 0)
         return;
     void *at = mmap(NULL, sizeof *watch->account, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     watch->account = at == MAP_FAILED ? NULL : at;
-    snprintf(watch->account_path, sizeof watch->account_path, "/proc/%d/fd/%d", (int)getpid(), fd);
+    snprintf(watch->account_place, sizeof watch->account_place, "%s /proc/%d/fd/%d", name, (int)getpid(), fd);
 }
 
 static int run(struct watch *watch)
@@ -480,18 +495,19 @@ static int run(struct watch *watch)
         return RF_EXIT_USAGE;
     }
     close(fd);
-    make_account(watch);
+    if (watch->mode == CHASE)
+        make_account(watch);
     give_sign(watch);
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
     sigprocmask(SIG_BLOCK, &ended, &before);
-    double began = now();
+    double began = now(), started = read_clock(CLOCK_REALTIME);
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
         if (watch->account)
-            setenv(RF_ACCOUNT_VARIABLE, watch->account_path, 1);
+            setenv(RF_ACCOUNT_VARIABLE, watch->account_place, 1);
         _exit(become(watch));
     }
     if (child < 0) {
@@ -507,7 +523,7 @@ static int run(struct watch *watch)
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     json_t *reports = found_reports(watch);
     size_t races = json_array_size(reports);
-    json_t *result = result_of(watch), *end = json_pack("{s:I, s:f, s:i, s:o}", "started", (json_int_t)began, "seconds",
+    json_t *result = result_of(watch), *end = json_pack("{s:I, s:f, s:i, s:o}", "started", (json_int_t)started, "seconds",
                                                         now() - began, "status", code, "reports", reports);
     json_object_update(result, end);
     json_decref(end);
@@ -541,7 +557,7 @@ static int start(struct watch *watch)
     if (gethostname(watch->host, sizeof watch->host - 1) != 0)
         strcpy(watch->host, "?");
     if (getrandom(&random, sizeof random, 0) != sizeof random)
-        random = (uint64_t)(now() * 1e6);
+        random = (uint64_t)(read_clock(CLOCK_REALTIME) * 1e6);
     snprintf(watch->run, sizeof watch->run, "%.40s-%d-%016" PRIx64, watch->host, (int)getpid(), random);
     watch->place = rf_store_place(watch->where);
     watch->spool = rf_spool_place();

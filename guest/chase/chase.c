@@ -17,6 +17,7 @@
 #include "guest/options.h"
 #include "guest/spin.h"
 #include "guest/system.h"
+#include "guest/text.h"
 
 RF_TLS struct rf_chase_self rf_chase_self;
 uint32_t rf_chase_waiting;
@@ -252,13 +253,34 @@ static void enter_waiting(uint64_t ns)
         __atomic_fetch_add(&chase.account->waited, ns, __ATOMIC_RELAXED);
 }
 
-/* It is as large as the page that is mapped, and only its maker could make it smaller. */
-static void open_account(const char *path)
+/* Does the path lead to the memory of that name? */
+static bool leads_to(const char *path, const char *name, size_t length)
 {
-    long fd = path ? RF_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
+    char link[128] = "";
+    static const char before[] = "/memfd:", behind[] = " (deleted)";
+    long size = RF_SYSCALL(SYS_readlinkat, AT_FDCWD, path, link, sizeof link - 1);
+    const char *at = link + sizeof before - 1;
+    if (size < 0 || !rf_text_begins(link, before))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (*at++ != name[i])
+            return false;
+    return rf_text_same(at, behind);
+}
+
+/* It is as large as the page that is mapped, and only its maker could make it smaller. The second look: the path led there all the time. */
+static void open_account(const char *place)
+{
+    const char *path = place;
+    while (path && *path && *path != ' ')
+        path++;
+    size_t length = (size_t)(path - place);
+    if (!path || !*path++ || !rf_text_begins(place, RF_ACCOUNT_NAME) || !rf_text_begins(path, "/proc/") || !leads_to(path, place, length))
+        return;
+    long fd = RF_SYSCALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return;
-    long size = RF_SYSCALL(SYS_lseek, fd, 0, 2 /* SEEK_END */);
+    long size = leads_to(path, place, length) ? RF_SYSCALL(SYS_lseek, fd, 0, 2 /* SEEK_END */) : -1;
     long at = size < (long)sizeof *chase.account
                   ? -1
                   : RF_SYSCALL(SYS_mmap, NULL, sizeof *chase.account, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

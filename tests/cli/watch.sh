@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     }
     if (argc > 3) {
         fclose(fopen(argv[1], "w"));
-        pause();
+        sleep(60); /* it is killed */
     }
     pthread_join(t[0], 0);
     pthread_join(t[1], 0);
@@ -247,6 +247,35 @@ watch 7 -q -- ./app
 [ -s "$REDFLAG_SPOOL" ] && fail "the spool stayed"
 after=$("$redflag" store -f json status | sed -n 's/.*"runs": \([0-9]*\).*/\1/p')
 [ "$after" -eq $((before + 2)) ] || fail "$before, then $after runs"
+
+# A sign that a spool brings says when it was given: what has passed since is no part of the run.
+rm -f one.db
+cat >"$REDFLAG_SPOOL" <<SIGNS
+{"redflag":"run","id":"old","mode":"caper","build":"$build","unfinished":true,"started":1000,"heard":1000}
+{"redflag":"run","id":"old","mode":"caper","build":"$build","unfinished":true,"started":1000,"heard":1010}
+SIGNS
+watch 7 -s one.db --modes none -- ./app
+"$redflag" store -s one.db export | grep '"id":"old"' | grep '"started":1000' | grep -q '"heard":1010' || fail "$("$redflag" store -s one.db export)"
+: >"$REDFLAG_SPOOL"
+setsid "$redflag" watch -q --patience 0 -s "$dir/gone" --modes none -- ./app begun2 7 wait &
+number=$!
+while [ ! -e begun2 ]; do sleep 0.1; done
+kill -s KILL -- "-$number"
+wait "$number" || :
+grep -q '"started":[0-9].*"heard":[0-9]' "$REDFLAG_SPOOL" || fail "a sign without its time: $(cat "$REDFLAG_SPOOL")"
+: >"$REDFLAG_SPOOL"
+
+# What was waited is entered into nothing but the watch's own memory: its number may be that of another process by now.
+printf 'something that belongs to somebody else' >stranger
+cp stranger as-before
+exec 5<>stranger
+status=0
+for place in "redflag-account-0 /proc/$$/fd/5" "redflag-account-0 $dir/stranger" "/proc/$$/fd/5" "$dir/stranger"; do
+    REDFLAG_CHASE_ACCOUNT=$place "$redflag" chase --exitcode=7 --pair "$racy,$racy" --max-overhead 50% -- ./app >out 2>err || status=$?
+    [ "$status" -eq 7 ] || fail "$place: exit $status: $(cat err)"
+    cmp -s stranger as-before || fail "a stranger's file was written to: $place"
+done
+exec 5>&-
 
 # A program that is not instrumented runs, too; signals reach it.
 "$redflag" watch -q -- sh -c 'trap "exit 9" TERM; echo ready >ready; while :; do sleep 0.1; done' &
