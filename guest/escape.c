@@ -24,6 +24,9 @@ static struct {
     uint32_t lock;
     uintptr_t *list;
     size_t count, room;
+    uintptr_t stack; /* of the thread that publishes, if it is not known yet to have escaped, */
+    size_t stack_size; /* else 0 */
+    bool reaches_stack; /* an address of it was met */
 } left;
 
 void rf_escape_begin(void)
@@ -199,19 +202,10 @@ static void mark_all_in(uintptr_t from, uintptr_t to)
         uintptr_t end = to - at < AT_ONCE ? to : at + AT_ONCE;
         for (; at + 8 <= end; at += 8) {
             uintptr_t value = __atomic_load_n((const uintptr_t *)at, __ATOMIC_RELAXED);
+            left.reaches_stack |= value - left.stack < left.stack_size;
             if (value - 4096 < RF_USER_END - 4096 && !rf_is_escaped(value)) /* most are no addresses at all */
                 mark(value);
         }
-    }
-}
-
-/* What was marked, and all that is reached from there. */
-static void close_over(void)
-{
-    while (left.count) {
-        struct rf_block block;
-        if (rf_heap_block(left.list[--left.count], &block) && !block.freed)
-            mark_all_in(block.addr, block.addr + block.usable);
     }
 }
 
@@ -252,6 +246,27 @@ static void stack_escapes(struct rf_self *self)
         mark_all_in(here, low + size);
 }
 
+/* What was marked, and all that is reached from there, the stack of the thread that publishes it among that. NULL: it escaped by a way that was
+ * not seen, and whose stacks are reached is not looked at, as others may run on them. */
+static void close_over(struct rf_self *self)
+{
+    bool own = self && self == rf_hot.self && !self->stack_escaped;
+    if (!own || !rf_thread_stack(self, &left.stack, &left.stack_size))
+        left.stack_size = 0;
+    do {
+        while (left.count) {
+            struct rf_block block;
+            if (rf_heap_block(left.list[--left.count], &block) && !block.freed)
+                mark_all_in(block.addr, block.addr + block.usable);
+        }
+        left.stack_size = left.reaches_stack ? 0 : left.stack_size;
+        if (left.reaches_stack)
+            stack_escapes(self);
+        left.reaches_stack = false;
+    } while (left.count);
+    left.stack_size = 0;
+}
+
 static void publish_locked(struct rf_self *self, uintptr_t value)
 {
     mark(value);
@@ -281,7 +296,7 @@ static void publish(struct rf_self *self, uintptr_t value)
         return;
     rf_spin_lock(&left.lock);
     publish_locked(self, value);
-    close_over();
+    close_over(self);
     rf_spin_unlock(&left.lock);
 }
 
@@ -326,7 +341,7 @@ void rf_escape_switched(struct rf_self *self)
         flush(self);
     rf_spin_lock(&left.lock);
     stack_escapes(self);
-    close_over();
+    close_over(self);
     rf_spin_unlock(&left.lock);
     rf_busy_leave(self, mine);
 }
@@ -338,7 +353,7 @@ static void escape_foreign(uintptr_t addr, uint32_t state, uint32_t owner)
         return;
     rf_spin_lock(&left.lock);
     mark(addr);
-    close_over();
+    close_over(NULL);
     rf_spin_unlock(&left.lock);
 }
 

@@ -166,6 +166,56 @@ for place in own:- 'fill own:-' publish:+ known:+ 'still known:+' 'fill known:+'
         fail "$place: $(cat stack.txt.sites)"
 done
 
+# A stack is also published by a block that has its address, when that is published.
+cat >job.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+struct job { int *result; struct job *next; };
+struct job *queue;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *unused)
+{
+    int here[16];
+    struct job *job = malloc(sizeof *job);
+    job->next = malloc(sizeof *job);
+    job->next->result = here;
+    here[0] = 1; /* own */
+    pthread_mutex_lock(&lock);
+    queue = job;
+    pthread_mutex_unlock(&lock);
+    here[1] = 2; /* known */
+    return unused;
+}
+static void *help(void *unused)
+{
+    struct job *job = NULL;
+    while (!job) {
+        pthread_mutex_lock(&lock);
+        job = queue;
+        pthread_mutex_unlock(&lock);
+    }
+    job->next->result[1] = 3; /* foreign */
+    return unused;
+}
+int main(void)
+{
+    pthread_t t[2];
+    pthread_create(&t[0], 0, work, 0);
+    pthread_create(&t[1], 0, help, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+C
+"$redflag" cc --bitcode -g -O0 -pthread job.c -o job
+for place in own known; do
+    echo "job.c:$(grep -n "/\* $place \*/" job.c | cut -d: -f1) job.c:$(grep -n "/\* foreign \*/" job.c | cut -d: -f1)"
+done >job.txt
+"$redflag" caper -q --pairs job.txt -- ./job
+for place in own:- known:+ foreign:+; do
+    grep -q "^${place#*:} .*job.c:$(grep -n "/\* ${place%:*} \*/" job.c | cut -d: -f1)\b" job.txt.sites || fail "$place: $(cat job.txt.sites)"
+done
+
 # A library takes the place of another that was unloaded: what was found out of the calls and accesses there does not count for it.
 mkdir libraries
 for name in one two; do
