@@ -188,7 +188,8 @@ void rf_tap_hooks(uint8_t *block)
             put(&code, "\xc3", 1);
             continue;
         }
-        if (rf_text_has(name, "range") || rf_text_has(name, "cold")) /* these find the tap by themselves */
+        /* These find the tap by themselves; and that a read is of a vtable's pointer, a jump could not tell. */
+        if (rf_text_has(name, "range") || rf_text_has(name, "cold") || rf_text_has(name, "vptr"))
             continue;
         if (rf_tap->own_returns && rf_fresh_blocks)
             put_fresh_check(&code);

@@ -92,6 +92,26 @@ for rate in 0 0.2 0.5; do
     status 0 "$REDFLAG" run -d pacer --rate $rate --period 300 --seed 4 ./many-threads-kinds
 done
 
+# what a read of a vtable's pointer is, every detector's report says
+cat >vptr.c <<'C'
+#include <pthread.h>
+void __tsan_vptr_read(void **);
+static void *pointer;
+static void *reads(void *unused) { __tsan_vptr_read(&pointer); return unused; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, reads, 0);
+    pointer = &thread;
+    return pthread_join(thread, 0);
+}
+C
+"$REDFLAG" cc -g -pthread vptr.c -o vptr
+for detector in fasttrack generic acculock; do
+    status 66 "$REDFLAG" run -d $detector ./vptr
+    grep -q 'data race on vptr' out || fail "$detector: no race on a vptr"
+done
+
 # one run, judged twice
 judged=0
 for program in $share; do
