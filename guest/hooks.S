@@ -4,7 +4,8 @@
  *    point to a word of zeros until the guest has started, and the thread through the GOT. The second one is a template: guest/near.c
  *    copies it to within reach of the program's calls and puts constants where it says RF_PUT_*.
  * 2. Hooks use only registers that a call may change, and no stack.
- * 3. The long way is a jump with (address, return address, size, flags): guest/slow_access.c.
+ * 3. The long way is a jump with (address, return address, size, flags): guest/slow_access.c. Most hooks go on in functions that know the
+ *    last two.
  * tests/cli/hooks.sh counts the instructions to each return.
  */
 #include "guest/hot.h"
