@@ -20,6 +20,7 @@
 #include "guest/objects.h"
 #include "guest/origins.h"
 #include "guest/tap.h"
+#include "guest/transactions.h"
 
 #define RF_FIRST_WRITE RF_HEAP_SMALL /* bytes of a new block that malloc writes: all, if it is of a class */
 static inline uint64_t side_word(enum rf_side_state state, uint32_t note, uint32_t thread, size_t slack)
@@ -243,6 +244,10 @@ static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr
         rf_escape_gone(rf_hot.self, block, span->block ? span->block : span->length)) {
         rf_objects_forget(block, size);
         return note_of(rf_hot.self, pc, RF_A_FREE, size);
+    }
+    if (__builtin_expect(rf_itm_used, 0) && rf_itm_frees(rf_hot.self)) {
+        rf_objects_forget(block, size);
+        return 0;
     }
     if (__builtin_expect(size <= 4 * RF_HEAP_MEDIUM, 1))
         return rf_range_free(block, size, pc);

@@ -6,7 +6,8 @@
  *    given on the way; that is registered with the first access at each level of nesting, if the transaction may be rolled back. In a
  *    hardware transaction nothing is registered: memory takes back what was collected by itself.
  * 3. What libitm itself does to memory and with locks is nobody's business: it is not instrumented, and what it does through functions
- *    of libc is not looked at while a commit or an abort lasts.
+ *    of libc is not looked at while a commit or an abort lasts. When a thread ends, libitm may free what another thread allocated for
+ *    it: rf_itm_frees().
  */
 #include <stdint.h>
 
@@ -16,6 +17,7 @@
 #include "guest/libc.h"
 #include "guest/threads.h"
 #include "guest/transactions.h"
+#include "guest/uninstrumented.h"
 
 enum what { READS, WRITES, COPIES, FILLS, FREES };
 
@@ -108,6 +110,25 @@ void *rf_itm_heard(unsigned door, uintptr_t first, uintptr_t second, uintptr_t t
     return real;
 }
 
+/* ---- libitm's own memory ---- */
+
+/* Where libitm's code is. Each thread that begins a transaction before this is known finds it, and finds the same. */
+static struct rf_module_code libitm;
+bool rf_itm_used;
+
+static void find_libitm(uintptr_t pc)
+{
+    struct rf_module_code code = rf_code_with(pc);
+    __atomic_store_n(&libitm.from, code.from, __ATOMIC_RELAXED);
+    __atomic_store_n(&libitm.to, code.to, __ATOMIC_RELAXED);
+    __atomic_store_n(&rf_itm_used, true, __ATOMIC_RELEASE);
+}
+
+bool rf_itm_frees(const struct rf_self *self)
+{
+    return rf_hot.top > self->frames && !self->in_txn && rf_code_has(&libitm, rf_hot.top[-1].pc);
+}
+
 /* ---- begin, commit, abort ---- */
 
 void *rf_itm_begins(void) RF_OURS;
@@ -115,6 +136,8 @@ void *rf_itm_begins(void)
 {
     static void *real;
     struct rf_self *self = caller();
+    if (__builtin_expect(!__atomic_load_n(&rf_itm_used, __ATOMIC_ACQUIRE), 0))
+        find_libitm((uintptr_t)rf_real(&real, "_ITM_beginTransaction"));
     registered = aborting = false;
     if (self) {
         rf_txn_begin(self);

@@ -10,8 +10,6 @@
  */
 #include "guest/ompt.h"
 
-#include <link.h>
-
 #include "guest/access.h"
 #include "guest/atomics.h"
 #include "guest/gomp.h"
@@ -19,6 +17,7 @@
 #include "guest/memory.h"
 #include "guest/objects.h"
 #include "guest/spin.h"
+#include "guest/uninstrumented.h"
 
 union word { /* ompt_data_t */
     uint64_t value;
@@ -61,9 +60,7 @@ typedef int get_task_memory(void **addr, size_t *size, int block);
 
 /* Set once, before there are teams. */
 static get_task_memory *task_memory;
-static struct module {
-    uintptr_t from, to;
-} libomp, guest;
+static struct rf_module_code libomp, guest;
 
 struct start_tool_result {
     int (*initialize)(lookup_function *lookup, int device, union word *data);
@@ -311,42 +308,10 @@ static void lock_destroy(int kind, uint64_t lock, const void *pc)
 
 /* libomp is not instrumented, but what it asks of libc is seen: memory that it hands from thread to thread by means of its own. Such
  * an access has the guest's function on top of its stack, and was called from libomp. */
-static bool lies_in(const struct module *module, uintptr_t pc)
-{
-    return pc - module->from < module->to - module->from;
-}
-
 bool rf_ompt_internal(uint32_t note)
 {
     uintptr_t pcs[2];
-    return libomp.to && rf_note_stack(note, pcs, 2) == 2 && lies_in(&guest, pcs[0]) && lies_in(&libomp, pcs[1]);
-}
-
-struct search {
-    uintptr_t pc;
-    struct module *module;
-};
-
-static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-    const struct search *search = context;
-    (void)size;
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        struct module part = { info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, 0 };
-        part.to = part.from + info->dlpi_phdr[i].p_memsz;
-        if (info->dlpi_phdr[i].p_type == PT_LOAD && lies_in(&part, search->pc))
-            *search->module = part;
-    }
-    return 0;
-}
-
-static void find_module(uintptr_t pc, struct module *module)
-{
-    typedef int iterate_function(int (*f)(struct dl_phdr_info *, size_t, void *), void *context);
-    iterate_function *iterate = (iterate_function *)rf_find_real("dl_iterate_phdr");
-    struct search search = { pc, module };
-    if (iterate)
-        iterate(look_at_module, &search);
+    return libomp.to && rf_note_stack(note, pcs, 2) == 2 && rf_code_has(&guest, pcs[0]) && rf_code_has(&libomp, pcs[1]);
 }
 
 static int initialize(lookup_function *lookup, int device, union word *data)
@@ -370,8 +335,8 @@ static int initialize(lookup_function *lookup, int device, union word *data)
     for (unsigned i = 0; i < sizeof callbacks / sizeof *callbacks; i++)
         set(callbacks[i].which, callbacks[i].function);
     task_memory = (get_task_memory *)lookup("ompt_get_task_memory");
-    find_module((uintptr_t)lookup, &libomp);
-    find_module((uintptr_t)initialize, &guest);
+    libomp = rf_code_with((uintptr_t)lookup);
+    guest = rf_code_with((uintptr_t)initialize);
     rf_gomp_off = true;
     return 1; /* the tool stays */
 }

@@ -38,6 +38,11 @@ void rf_txn_restarts(struct rf_self *self);               /* all is undone; the 
 void rf_txn_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
 void rf_txn_new_memory(struct rf_self *self, uintptr_t addr, size_t size); /* what was collected there is another block's */
 
+/* For an interceptor that frees: did libitm call it, for its own purposes (guest/itm.c)? What the program frees in a transaction libitm
+ * frees as well, but in that transaction. Asked if libitm is used at all: a thread in which it frees has used it. */
+extern bool rf_itm_used RF_OURS;
+bool rf_itm_frees(const struct rf_self *self);
+
 /* Memory is given back: guest/objects.c. */
 extern bool rf_txn_used RF_OURS;
 void rf_txn_forget(uintptr_t addr, size_t size);

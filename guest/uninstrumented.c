@@ -66,14 +66,44 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
+static void each_module(int (*visit)(struct dl_phdr_info *, size_t, void *), void *context)
+{
+    int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+    *(void **)&iterate = rf_find_real("dl_iterate_phdr");
+    iterate(visit, context);
+}
+
 bool rf_from_uninstrumented(uint32_t note)
 {
     uintptr_t pcs[2];
     if (rf_note_stack(note, pcs, 2) < 2 || pcs[0] < (uintptr_t)__ehdr_start || pcs[0] >= (uintptr_t)_end)
         return false; /* a hook's own access: instrumented */
-    int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
-    *(void **)&iterate = rf_find_real("dl_iterate_phdr");
     struct question question = { .pc = pcs[1] - 1 };
-    iterate(look_at, &question);
+    each_module(look_at, &question);
     return question.found && !question.instrumented;
+}
+
+struct search {
+    uintptr_t pc;
+    struct rf_module_code code;
+};
+
+static int search_in(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        struct rf_module_code part = { info->dlpi_addr + header->p_vaddr, info->dlpi_addr + header->p_vaddr + header->p_memsz };
+        if (header->p_type == PT_LOAD && rf_code_has(&part, search->pc))
+            search->code = part;
+    }
+    return search->code.to != 0;
+}
+
+struct rf_module_code rf_code_with(uintptr_t pc)
+{
+    struct search search = { .pc = pc };
+    each_module(search_in, &search);
+    return search.code;
 }

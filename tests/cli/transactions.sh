@@ -21,7 +21,7 @@ expect() {
     [ "$status" -eq "$wanted" ] || fail "'$*' ended with $status instead of $wanted: $(cat output)"
 }
 
-for program in list:0 lock:66 rolled-back:0; do
+for program in list:0 lock:66 rolled-back:0 threads:0; do
     name=${program%:*} verdict=${program#*:}
     "$redflag" cc -g -O1 -fgnu-tm -pthread -I "$root" "$root/tests/programs/transaction-$name.c" -o "$name"
     for method in ml_wt gl_wt serialirr serialirr_onwrite serial htm; do
