@@ -50,6 +50,7 @@ static void leave_to(uintptr_t sp)
     if (!rf_started || !rf_hot.self)
         return;
     rf_signals_left(sp);
+    rf_question_left(rf_hot.self, sp);
     rf_frames_heal((void *)sp);
 }
 
@@ -62,7 +63,7 @@ void rf_jump_leaves(const struct __jmp_buf_tag *place)
     RF_INTERCEPT(void, name, (struct __jmp_buf_tag *env, int value))        \
     {                                                                       \
         leave_to(rf_jump_target(env));                                      \
-        if (rf_hot.self && !rf_handling)                                    \
+        if (rf_hot.self)                                                    \
             rf_tries_left(rf_hot.self, rf_jump_target(env));                \
         RF_REAL(name)(env, value);                                          \
         __builtin_unreachable();                                            \

@@ -3,10 +3,12 @@
  * 1. The program is asked first, if it has a handler. Then: an exception goes to the innermost redflag_try block of the thread; if
  *    there is none the race is reported and the thread ends, the whole program if it is the main one. A signal is sent to the
  *    thread and arrives before the access; so does the end by abort().
- * 2. The way to a block is libc's longjmp(): it runs what pthread_cleanup_push() has pushed since. The stack of frames, signal
- *    handlers that are left, and everything that was ignored become what they were at the block.
+ * 2. The way to a block is libc's longjmp(). The stack of frames, signal handlers that are left, everything that was ignored, and the
+ *    list of what pthread_cleanup_push() has pushed, which lies on the stack that is left, become what they were at the block.
  * 3. A block that longjmp() leaves is taken away: that of every function below the target, and those of the target's own function,
- *    where nobody can tell whether the jump stays inside. A block that ends takes all inside it away.
+ *    where nobody can tell whether the jump stays inside. A block that ends takes all inside it away. Stack pointers are compared only
+ *    within one signal handler, or outside of all: a handler may have a stack of its own. The same goes for the question to the program.
+ * 4. An exception that leaves signal handlers gives the thread the mask of what the outermost of them has interrupted.
  */
 #include "guest/refusal.h"
 
@@ -33,7 +35,9 @@ bool rf_refuses;
 struct refusal {
     struct redflag_frame *innermost; /* of its blocks */
     struct __jmp_buf_tag *last;      /* where it ends */
-    uintptr_t asking;                /* the stack pointer when the program was asked; above it, it has left by a jump */
+    void *last_cleanups;
+    uintptr_t asking;                /* the stack pointer when the program was asked; 0: it has answered, or left by a jump */
+    struct rf_handling *asking_in;   /* ... and the signal handler that was asked in */
     struct rf_report_side now, before; /* a race that is raised late */
 };
 
@@ -64,9 +68,27 @@ void rf_refusal_thread_end(struct rf_self *self)
     self->refusal = NULL;
 }
 
+/* What pthread_cleanup_push() has pushed is a list that only libc knows, by its newest entry; an entry knows the one before. */
+static void *present_cleanups(void)
+{
+    __pthread_unwind_buf_t entry;
+    __pthread_register_cancel(&entry);
+    __pthread_unregister_cancel(&entry);
+    return entry.__pad[0];
+}
+
+static void cleanups_become(void *cleanups)
+{
+    __pthread_unwind_buf_t entry;
+    entry.__pad[0] = cleanups;
+    __pthread_unregister_cancel(&entry);
+}
+
 void rf_refusal_last(struct rf_self *self, struct __jmp_buf_tag *place)
 {
-    refusal_of(self)->last = place;
+    struct refusal *refusal = refusal_of(self);
+    refusal->last = place;
+    refusal->last_cleanups = present_cleanups();
 }
 
 /* ---- the look before the access ---- */
@@ -156,7 +178,7 @@ static void report(const struct redflag_race *race)
 
 /* ---- exceptions ---- */
 
-enum { INSIDE, IGNORE_READS, IGNORE_WRITES, IGNORE_SYNC };
+enum { INSIDE, IGNORE_READS, IGNORE_WRITES, IGNORE_SYNC, HANDLING, CLEANUPS };
 
 RF_EXPORT void redflag_rt_enter(struct redflag_frame *frame)
 {
@@ -169,6 +191,8 @@ RF_EXPORT void redflag_rt_enter(struct redflag_frame *frame)
     frame->kept[IGNORE_READS] = self->ignore_reads;
     frame->kept[IGNORE_WRITES] = self->ignore_writes;
     frame->kept[IGNORE_SYNC] = self->ignore_sync;
+    frame->kept[HANDLING] = (uintptr_t)rf_handling;
+    frame->kept[CLEANUPS] = (uintptr_t)present_cleanups();
     frame->outer = refusal->innermost;
     refusal->innermost = frame;
 }
@@ -184,19 +208,39 @@ RF_EXPORT void redflag_rt_leave(struct redflag_frame *frame)
         refusal->innermost = frame->outer;
 }
 
+/* Is it left by a jump to `sp`, which has left the handlers that it leaves? It was at `place`, in a handler that may have ended. */
+static bool is_left(uintptr_t place, const struct rf_handling *in, uintptr_t sp)
+{
+    if (in == rf_handling)
+        return place <= sp;
+    for (const struct rf_handling *outer = rf_handling; outer; outer = outer->outer)
+        if (outer->outer == in)
+            return false; /* it was interrupted by where the jump goes */
+    return true;
+}
+
+void rf_question_left(struct rf_self *self, uintptr_t sp)
+{
+    struct refusal *refusal = self->refusal;
+    if (refusal && refusal->asking && is_left(refusal->asking, refusal->asking_in, sp))
+        refusal->asking = 0;
+}
+
 void rf_tries_left(struct rf_self *self, uintptr_t sp)
 {
     struct refusal *refusal = self->refusal;
-    while (refusal && refusal->innermost && rf_jump_target(refusal->innermost->place) <= sp)
-        refusal->innermost = refusal->innermost->outer;
+    for (struct redflag_frame *frame; refusal && (frame = refusal->innermost); refusal->innermost = frame->outer)
+        if (!is_left(rf_jump_target(frame->place), (const struct rf_handling *)frame->kept[HANDLING], sp))
+            break;
 }
 
 typedef void jump(struct __jmp_buf_tag *, int);
 
-static _Noreturn void go_to(struct __jmp_buf_tag *place)
+static _Noreturn void go_to(struct __jmp_buf_tag *place, void *cleanups)
 {
     static void *real;
     rf_jump_leaves(place);
+    cleanups_become(cleanups);
     ((jump *)rf_real(&real, "_longjmp"))(place, 1);
     __builtin_unreachable();
 }
@@ -209,7 +253,7 @@ static _Noreturn void end_thread(struct rf_self *self, const struct redflag_race
     rf_say("T%u ends: nobody has caught its data race on %p", self->number, race->address);
     self->inside = self->ignore_reads = self->ignore_writes = self->ignore_sync = 0;
     if (refusal->last && dlsym(RTLD_DEFAULT, "__gxx_personality_v0"))
-        go_to(refusal->last);
+        go_to(refusal->last, refusal->last_cleanups);
     if (self->number != 0 && !self->is_fiber)
         ((void (*)(void *))rf_find_real("pthread_exit"))(PTHREAD_CANCELED);
     rf_report_halt(rf_options.abort_on_error);
@@ -225,11 +269,14 @@ static void raise_exception(struct rf_self *self, const struct redflag_race *rac
     }
     refusal->innermost = frame->outer;
     frame->race = *race;
+    const uint64_t *mask = rf_signals_mask_outside((const struct rf_handling *)frame->kept[HANDLING]);
+    if (mask)
+        rf_signals_restore(*mask);
     self->inside = (uint32_t)frame->kept[INSIDE];
     self->ignore_reads = (uint32_t)frame->kept[IGNORE_READS];
     self->ignore_writes = (uint32_t)frame->kept[IGNORE_WRITES];
     self->ignore_sync = (uint32_t)frame->kept[IGNORE_SYNC];
-    go_to(frame->place);
+    go_to(frame->place, (void *)frame->kept[CLEANUPS]);
 }
 
 /* ---- signals ---- */
@@ -252,12 +299,26 @@ static void send_signal(const struct redflag_race *race)
 
 /* ---- the door ---- */
 
+static void begin_question(struct refusal *refusal)
+{
+    refusal->asking = (uintptr_t)__builtin_frame_address(0);
+    refusal->asking_in = rf_handling;
+}
+
+/* What the handler itself does is not looked at. It may have left in ways that nobody told of: pthread_exit(), a C++ exception. */
+static bool is_asking(struct refusal *refusal)
+{
+    if (refusal->asking && refusal->asking_in == rf_handling && (uintptr_t)__builtin_frame_address(0) >= refusal->asking)
+        refusal->asking = 0;
+    return refusal->asking != 0;
+}
+
 static enum redflag_choice ask(struct refusal *refusal, const struct redflag_race *race)
 {
     redflag_handler *asked = __atomic_load_n(&handler, __ATOMIC_ACQUIRE);
     if (!asked)
         return REDFLAG_RAISE;
-    refusal->asking = (uintptr_t)__builtin_frame_address(0);
+    begin_question(refusal);
     enum redflag_choice choice = asked(race, handler_context);
     refusal->asking = 0;
     return choice;
@@ -266,8 +327,7 @@ static enum redflag_choice ask(struct refusal *refusal, const struct redflag_rac
 static void decide(struct rf_self *self, const struct redflag_race *race)
 {
     struct refusal *refusal = refusal_of(self);
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (refusal->asking && here < refusal->asking) /* what the handler itself does is not looked at */
+    if (is_asking(refusal))
         return;
     switch (ask(refusal, race)) {
     case REDFLAG_ALLOW:
@@ -284,7 +344,7 @@ static void decide(struct rf_self *self, const struct redflag_race *race)
         return;
     case 's':
         report(race);
-        refusal->asking = here;
+        begin_question(refusal);
         send_signal(race);
         refusal->asking = 0;
         return;

@@ -39,8 +39,9 @@ static inline void rf_late_end(struct rf_self *self)
         rf_raise_late(self);
 }
 
-/* guest/jumps.c: what lies below is left. */
+/* guest/jumps.c: what lies below is left; signal handlers that the jump leaves have ended. */
 void rf_tries_left(struct rf_self *self, uintptr_t sp);
+void rf_question_left(struct rf_self *self, uintptr_t sp);
 /* guest/threads.c: the record ends. The caller is busy. */
 void rf_refusal_thread_end(struct rf_self *self);
 

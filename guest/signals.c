@@ -108,6 +108,7 @@ static void run(struct rf_self *self, int sig, siginfo_t *info, ucontext_t *cont
         .ignore_reads = self->ignore_reads,
         .ignore_writes = self->ignore_writes,
         .ignore_sync = self->ignore_sync,
+        .mask = bits(&context->uc_sigmask),
     };
     uintptr_t alternate = (uintptr_t)context->uc_stack.ss_sp, end = alternate + context->uc_stack.ss_size;
     if (alternate <= (uintptr_t)&handling && (uintptr_t)&handling < end) {
@@ -252,6 +253,14 @@ void rf_signals_left(uintptr_t sp)
         rf_handling = handling->outer;
         rf_hot.top = handling->top;
     }
+}
+
+const uint64_t *rf_signals_mask_outside(const struct rf_handling *kept)
+{
+    const uint64_t *mask = NULL;
+    for (const struct rf_handling *handling = rf_handling; handling && handling != kept; handling = handling->outer)
+        mask = handling->mask;
+    return mask;
 }
 
 /* --- the table ------------------------------------------------------------------------------------------------------------- */

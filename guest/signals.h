@@ -15,6 +15,7 @@ struct rf_handling {
     int signal;
     bool synchronous;                /* a fault, or raise(): nothing was interrupted that it could disturb */
     uint32_t ignore_reads, ignore_writes, ignore_sync;
+    const uint64_t *mask; /* of what was interrupted */
 };
 extern RF_TLS struct rf_handling *rf_handling; /* the innermost; NULL: none */
 
@@ -38,5 +39,8 @@ static inline void rf_signal_unsafe(const char *function, uintptr_t pc)
 
 /* longjmp: the handlers that are left by it end. */
 void rf_signals_left(uintptr_t sp);
+
+/* Of what runs if all handlers inside of this one (NULL: all) are left; NULL: nothing but this one runs now. */
+const uint64_t *rf_signals_mask_outside(const struct rf_handling *kept);
 
 #endif

@@ -108,6 +108,10 @@ expect 0 "$redflag" record -q -o clean.rft -- ./random 0
 expect 0 "$redflag" analyze -d generic clean.rft
 expect 0 "$redflag" record -q -o racy.rft -- ./random 200
 expect 66 "$redflag" analyze -d generic racy.rft
+# Programs whose races are known: each is raised, in one of its two threads, and nothing else is.
+for options in sync=cas sync=fib detector=generic detector=goldilocks; do
+    OPTIONS=$options:on_race=exception "$root/tests/soak/run" 401 403 20 >output 2>&1 || fail "soak with $options: $(cat output)"
+done
 
 # Every thread but the main one may end by a race that nobody catches, in C++ as well; then status and report are those of a race.
 cat >uncaught.cc <<'C'

@@ -6,9 +6,11 @@
  * between them, which is a race. The two racing accesses are the first thing their threads do after the barrier, so nothing else
  * can order them; which comes first is left to chance.
  *
- * Prints "expect ADDRESS" for each variable that must be reported, and nothing else may be. tests/soak/run compares.
+ * Prints "expect ADDRESS" for each variable that must be reported, and nothing else may be. tests/soak/run compares. Where races are
+ * exceptions it prints "raised ADDRESS" for each one; one access of the two has happened then, and one only.
  */
 #include <pthread.h>
+#include <redflag.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -206,10 +208,14 @@ static uint64_t one_round(unsigned me, uint64_t *random)
         struct variable *v = &variables[i];
         if (v->use != RACY)
             continue;
-        if (v->owner == me)
-            only_write(v);
-        else if (v->other == me)
-            sum += use(v, v->both_write);
+        redflag_try {
+            if (v->owner == me)
+                only_write(v);
+            else if (v->other == me)
+                use(v, v->both_write);
+        } redflag_catch (race) {
+            printf("raised %p\n", race->address);
+        }
     }
     for (unsigned i = 0; i < VARIABLES; i++)
         if (variables[i].owner == me)
