@@ -12,6 +12,8 @@
  * 4. clang leaves out the hook of a read if a write to the same place follows before the next branch or call: for a detector that looks at
  *    every access, the write tells as much. But the two may stand in different lines, and a pair of lines may name the read. So where
  *    lines are to be named, with --bitcode and --sites, each read has its hook.
+ * 5. With --sites nothing tells where functions begin and end: clang would do so in every function of the file, also in those that it has to
+ *    leave alone, and `redflag chase`, which such a program is built for, unwinds the stack.
  */
 #include <errno.h>
 #include <limits.h>
@@ -233,15 +235,48 @@ static void tell_ccache(const char *list)
         setenv("CCACHE_DISABLE", "1", 1);
 }
 
-/* Invariant 4. LLVM takes an option of its passes only once. */
-static void add_each_read(struct rf_words *command, const struct rf_words *arguments)
+/* Does the compiler take these words? It compiles nothing with them. */
+static bool compiler_knows(const struct rf_words *compiler, const char *const *words)
 {
-    static const char option[] = "-tsan-instrument-read-before-write";
-    for (size_t i = 0; i < command->count + arguments->count; i++)
-        if (!strncmp(i < command->count ? command->word[i] : arguments->word[i - command->count], option, sizeof option - 1))
+    static const char *const nothing[] = { "-x", "c", "-fsyntax-only", "/dev/null", NULL };
+    struct rf_words command = { NULL, 0 };
+    for (size_t i = 0; i < compiler->count; i++)
+        rf_words_add(&command, compiler->word[i]);
+    for (; *words; words++)
+        rf_words_add(&command, *words);
+    for (const char *const *word = nothing; *word; word++)
+        rf_words_add(&command, *word);
+    return rf_words_run(command.word, -1);
+}
+
+/* What a pass of the compiler is told, unless it does not know that, or is told something about it already, be it in a response file: LLVM
+ * takes an option of its passes only once. */
+static void tell_pass(struct rf_words *command, const struct rf_words *compiler, const struct rf_words *arguments, bool clang,
+                      const char *option, const char *value)
+{
+    struct rf_words all = { NULL, 0 };
+    char *text = rf_zeroed(strlen(option) + strlen(value) + sizeof "--param=-", 1);
+    sprintf(text, clang ? "-%s%s" : "--param=%s%s", option, value);
+    const char *const words[] = { clang ? "-mllvm" : text, clang ? text : NULL, NULL };
+    rf_words_expand(&all, compiler, 0);
+    rf_words_expand(&all, arguments, 0);
+    for (size_t i = 0; i < all.count; i++)
+        if (rf_word_starts(all.word[i], option) || (all.word[i][0] == '-' && strstr(all.word[i], option)))
             return;
-    rf_words_add(command, "-mllvm");
-    rf_words_add(command, option);
+    if (!compiler_knows(compiler, words))
+        return;
+    for (const char *const *word = words; *word; word++)
+        rf_words_add(command, *word);
+}
+
+/* Invariants 4 and 5. */
+static void tell_passes(struct rf_words *command, const struct rf_words *compiler, const struct rf_words *arguments, bool clang,
+                        bool candidates)
+{
+    if (clang)
+        tell_pass(command, compiler, arguments, clang, "tsan-instrument-read-before-write", "");
+    if (candidates)
+        tell_pass(command, compiler, arguments, clang, "tsan-instrument-func-entry-exit", "=0");
 }
 
 static int compile(bool cxx, int argc, char **argv)
@@ -309,8 +344,8 @@ static int compile(bool cxx, int argc, char **argv)
         rf_words_add(&command, ignore);
         tell_ccache(sites.ignore_list);
     }
-    if (sites.instrument && compiles && wish.sources && clang && (candidates || bitcode))
-        add_each_read(&command, &arguments);
+    if (sites.instrument && compiles && wish.sources && (candidates || bitcode))
+        tell_passes(&command, &compiler, &arguments, clang, candidates != NULL);
     if (placed && places.include[0] && !wish.all_assembly) {
         rf_words_add(&command, "-idirafter");
         rf_words_add(&command, places.include);

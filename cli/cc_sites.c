@@ -5,16 +5,15 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cc_words.h"
 #include "cli/cli.h"
 #include "sites/list.h"
 #include "trace/grow.h"
@@ -119,22 +118,6 @@ static struct command question(char *const *compiler, char *const *arguments)
     return command;
 }
 
-/* Runs it; its output goes to `out`, complaints nowhere: the real call will have the same. */
-static bool run(const struct command *command, int out)
-{
-    int status;
-    pid_t child = fork();
-    if (child == 0) {
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, 0);
-        dup2(out >= 0 ? out : null, 1);
-        dup2(null, 2);
-        execvp(command->words[0], command->words);
-        _exit(127);
-    }
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 /* Does a file of the list "x.o: a.c b.h \", as make reads it, belong to a candidate? */
 static bool mentions(char *text, const struct names *names)
 {
@@ -166,7 +149,7 @@ static bool needs_hooks(const struct names *names, char *const *compiler, char *
     struct command command = question(compiler, arguments);
     add(&command, "-M");
     bool needs = true;
-    if (out >= 0 && run(&command, out)) {
+    if (out >= 0 && rf_words_run(command.words, out)) {
         off_t size = lseek(out, 0, SEEK_END);
         char *text = rf_zeroed((size_t)size + 1, 1);
         if (size > 0 && pread(out, text, (size_t)size, 0) == size)
@@ -312,7 +295,7 @@ static void find_functions(const struct names *names, char *const *compiler, cha
     for (const char *const *word = more; *word; word++)
         add(&command, *word);
     add(&command, object);
-    if (run(&command, -1))
+    if (rf_words_run(command.words, -1))
         read_object(object, names, sites);
     free(command.words);
     unlink(object);

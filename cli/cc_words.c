@@ -2,9 +2,12 @@
 #include "cli/cc_words.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "trace/grow.h"
 
@@ -91,4 +94,19 @@ bool rf_cc_takes_another(const char *word)
         "-dumpbase-ext", "-dumpdir", "-target", "-wrapper", "-gcc-toolchain", "--sysroot", "-specs", "-arch", "-rpath", "--serialize-diagnostics",
         "-serialize-diagnostics", "-isystem-after", "-stdlib++-isystem", NULL };
     return rf_word_in(options, word);
+}
+
+bool rf_words_run(char *const *command, int out)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, 0);
+        dup2(out >= 0 ? out : null, 1);
+        dup2(null, 2);
+        execvp(command[0], command);
+        _exit(127);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

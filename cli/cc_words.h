@@ -19,6 +19,8 @@ bool rf_words_of_file(struct rf_words *words, const char *path);
 #define RF_WORDS_DEPTH 20
 /* The same words, but for each @FILE those that are in it. */
 void rf_words_expand(struct rf_words *to, const struct rf_words *from, unsigned depth);
+/* Runs the command, which ends with NULL; its output goes to `out`, or nowhere (-1), and so do its complaints. True: it ended well. */
+bool rf_words_run(char *const *command, int out);
 
 bool rf_word_starts(const char *text, const char *with);
 bool rf_word_in(const char *const *list, const char *word); /* the list ends with NULL */

@@ -194,6 +194,27 @@ for option in --bitcode '--sites list'; do
     done
     # shellcheck disable=SC2086
     REDFLAG_CC="clang -mllvm -tsan-instrument-read-before-write" "$redflag" cc $option -Werror -g -O2 -fPIC -c -o reads.o reads.c
+    # said in a response file: it is not said again
+    echo '-mllvm -tsan-instrument-read-before-write -g -O2' >options
+    # shellcheck disable=SC2086
+    REDFLAG_CC=clang "$redflag" cc $option -Werror -fPIC -c -o reads.o @options reads.c || fail "$option: the option of a response file"
+    # a compiler that knows no such option
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\nfor word; do case $word in *-instrument-*) echo "unknown: $word" >&2; exit 1 ;; esac; done\nexec clang "$@"\n' >clang-old
+    chmod +x clang-old
+    # shellcheck disable=SC2086
+    REDFLAG_CC=./clang-old "$redflag" cc $option -Werror -g -O2 -fPIC -c -o reads.o reads.c || fail "$option: an old compiler"
+    nm reads.o | grep -q __tsan_write4 || fail "$option: an old compiler instruments nothing"
+done
+
+# nothing tells where functions begin and end, also in those that hold no candidate: chase unwinds
+echo 'racy.c:15' >list
+for compiler in clang gcc; do
+    REDFLAG_CC=$compiler "$redflag" cc --sites list -g -O1 -c -o racy.o -I"$root" src/racy.c
+    nm racy.o | grep -q __tsan_write4 || fail "$compiler: the candidate is not instrumented"
+    ! nm racy.o | grep -q __tsan_func || fail "$compiler: entries and exits are told"
+    REDFLAG_CC=$compiler "$redflag" cc -g -O1 -c -o racy.o -I"$root" src/racy.c
+    nm racy.o | grep -q __tsan_func_entry || fail "$compiler: entries are not told without --sites"
 done
 
 # a compiler that goes by what it was called with, as ccache is one, is told that the list has changed
