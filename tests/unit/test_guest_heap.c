@@ -84,7 +84,13 @@ uint32_t rf_range_fresh(uintptr_t addr, size_t size, size_t written, uintptr_t p
 uint16_t **rf_escape_leaves;
 struct rf_fresh *rf_fresh_blocks;
 const struct rf_tap *rf_tap;
-bool rf_caper_on, rf_origins_on;
+bool rf_caper_on, rf_origins_on, rf_itm_used;
+
+bool rf_itm_frees(const struct rf_self *self)
+{
+    (void)self;
+    return false;
+}
 
 void rf_caper_freed(struct rf_self *self, uintptr_t block, size_t size)
 {
