@@ -13,7 +13,8 @@
  *    every access, the write tells as much. But the two may stand in different lines, and a pair of lines may name the read. So where
  *    lines are to be named, with --bitcode and --sites, each read has its hook.
  * 5. With --sites nothing tells where functions begin and end: clang would do so in every function of the file, also in those that it has to
- *    leave alone, and `redflag chase`, which such a program is built for, unwinds the stack.
+ *    leave alone, and `redflag chase`, which such a program is built for, unwinds the stack. Nor with -fgnu-tm: gcc 12 crashes over the exit
+ *    hook of a function that is called in a transaction.
  */
 #include <errno.h>
 #include <limits.h>
@@ -40,6 +41,7 @@ struct wish {
     bool all_assembly; /* ... but nothing that a sanitizer could instrument: clang warns of options without use */
     bool sources;      /* ... among it C or C++ */
     bool other_checks; /* -fsanitize= names others than thread */
+    bool transactions; /* -fgnu-tm */
     bool shared, relocatable, no_libraries;
     bool not_ours;     /* -fno-sanitize=thread or all has the last word: the runtime stays out, as the compiler's own would */
     const char *refused;
@@ -125,6 +127,8 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         wish->no_libraries = true;
     } else if (!strcmp(word, "-static") || !strcmp(word, "-static-pie") || !strcmp(word, "--static")) {
         wish->refused = "a static program cannot be watched: the runtime is a shared library; link without -static";
+    } else if (!strcmp(word, "-fgnu-tm") || !strcmp(word, "-fno-gnu-tm")) {
+        wish->transactions = word[2] == 'g';
     } else if (rf_word_starts(word, "-fsanitize=")) {
         sanitizers(wish, word + strlen("-fsanitize="), true);
     } else if (rf_word_starts(word, "-fno-sanitize=")) {
@@ -271,11 +275,11 @@ static void tell_pass(struct rf_words *command, const struct rf_words *compiler,
 
 /* Invariants 4 and 5. */
 static void tell_passes(struct rf_words *command, const struct rf_words *compiler, const struct rf_words *arguments, bool clang,
-                        bool candidates)
+                        bool lines, bool no_functions)
 {
-    if (clang)
+    if (clang && lines)
         tell_pass(command, compiler, arguments, clang, "tsan-instrument-read-before-write", "");
-    if (candidates)
+    if (no_functions)
         tell_pass(command, compiler, arguments, clang, "tsan-instrument-func-entry-exit", "=0");
 }
 
@@ -344,8 +348,8 @@ static int compile(bool cxx, int argc, char **argv)
         rf_words_add(&command, ignore);
         tell_ccache(sites.ignore_list);
     }
-    if (sites.instrument && compiles && wish.sources && (candidates || bitcode))
-        tell_passes(&command, &compiler, &arguments, clang, candidates != NULL);
+    if (sites.instrument && compiles && wish.sources && (candidates || bitcode || wish.transactions))
+        tell_passes(&command, &compiler, &arguments, clang, candidates || bitcode, candidates || wish.transactions);
     if (placed && places.include[0] && !wish.all_assembly) {
         rf_words_add(&command, "-idirafter");
         rf_words_add(&command, places.include);
