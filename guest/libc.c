@@ -60,6 +60,21 @@
 #include "guest/refusal.h"
 #include "guest/signals.h"
 
+/* Hundreds of functions begin here: inlined in each this would be a quarter of their code. */
+static __attribute__((noinline)) struct rf_scope enter(uintptr_t pc, uintptr_t caller, void *sp)
+{
+    return rf_enter(pc, caller, sp);
+}
+
+static __attribute__((noinline)) void leave(const struct rf_scope *scope)
+{
+    rf_leave(scope);
+    rf_late_end(scope->self);
+}
+
+#undef RF_ENTER
+#define RF_ENTER(name) enter((uintptr_t)&rf_icpt_##name, (uintptr_t)__builtin_return_address(0), __builtin_frame_address(0))
+
 /* --- what lines call ------------------------------------------------------------------------------------------------------- */
 
 #define UNSAFE rf_signal_unsafe(function, scope.pc)
@@ -281,7 +296,13 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
 
 /* errno is the real function's: nothing of what comes after calls anything that sets it. A signal that came while a report was made
  * is delivered before the function, which may wait for it. */
-#define WAITING_SIGNALS() (__builtin_expect(scope.self->pending_signals, 0) ? rf_signals_deliver() : (void)0); rf_park_here(scope.self)
+static __attribute__((noinline)) void waiting_signals(struct rf_self *self)
+{
+    if (__builtin_expect(self->pending_signals, 0))
+        rf_signals_deliver();
+    rf_park_here(self);
+}
+
 #define FN(type, name, parameters, arguments, before, after)             \
     RF_INTERCEPT(type, name, parameters)                                 \
     {                                                                    \
@@ -290,12 +311,11 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
         if (!scope.self)                                                 \
             return RF_REAL(name) arguments;                              \
         before;                                                          \
-        WAITING_SIGNALS();                                               \
+        waiting_signals(scope.self);                                     \
         type result = RF_REAL(name) arguments;                           \
         rf_late_begin(scope.self);                                       \
         after;                                                           \
-        rf_leave(&scope);                                                \
-        rf_late_end(scope.self);                                         \
+        leave(&scope);                                                   \
         return result;                                                   \
     }
 
@@ -309,12 +329,11 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
             return;                                                      \
         }                                                                \
         before;                                                          \
-        WAITING_SIGNALS();                                               \
+        waiting_signals(scope.self);                                     \
         RF_REAL(name) arguments;                                         \
         rf_late_begin(scope.self);                                       \
         after;                                                           \
-        rf_leave(&scope);                                                \
-        rf_late_end(scope.self);                                         \
+        leave(&scope);                                                   \
     }
 
 #define QUIET(type, name, parameters, arguments, before, after)          \
@@ -325,14 +344,13 @@ static void globbed(const struct rf_scope *scope, const glob_t *g)
         if (!scope.self)                                                 \
             return RF_REAL(name) arguments;                              \
         before;                                                          \
-        WAITING_SIGNALS();                                               \
+        waiting_signals(scope.self);                                     \
         rf_quiet_begin(scope.self);                                      \
         type result = RF_REAL(name) arguments;                           \
         rf_quiet_end(scope.self);                                        \
         rf_late_begin(scope.self);                                       \
         after;                                                           \
-        rf_leave(&scope);                                                \
-        rf_late_end(scope.self);                                         \
+        leave(&scope);                                                   \
         return result;                                                   \
     }
 
