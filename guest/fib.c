@@ -345,11 +345,15 @@ void rf_fib_granule(uint64_t *place, unsigned mask, struct rf_step *step)
 {
     struct rf_self *self = step->self;
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE), tries = 0;
+    struct rf_fib_owner *me = owner_at(self->thread.slot);
     if (rf_policy_repeats(self, place, word, mask, step->flags)) {
         self->transitions[RF_T_PURE]++;
+        if (__builtin_expect(__atomic_load_n(&me->flags, __ATOMIC_RELAXED) & RF_FIB_ASKED, 0)) { /* a yield point all the same */
+            rf_fib_enter(me, &host);
+            rf_fib_leave(me);
+        }
         return;
     }
-    struct rf_fib_owner *me = owner_at(self->thread.slot);
     struct fib_access access = { step, mask, false };
     struct rf_fib_request request = { NULL, place, &access, 0 };
     enum rf_transition kind = RF_T_LOCAL;

@@ -91,6 +91,133 @@ for policy in none spin cas fib; do
 done
 grep -q 'conflicts: [0-9]* answered by the owner, [0-9]* by the asker' "$work/out" || fail "fib: $(cat "$work/out")"
 
+# The rows of Wood's Table 5.1, one by one: each makes its transition on a thousand words, and nothing else but what leads to it. And how a
+# conflict is settled: by an owner that has yield points, by the asker if the owner waits or has ended, by the asker if it computes.
+cat >"$work/table.c" <<'PROGRAM'
+#include <semaphore.h>
+#include <string.h>
+#include "tests/programs/order.h"
+#define WORDS 1000
+volatile long words[WORDS], other;
+static sem_t go, nobody;
+static const char *row, *owner;
+static void write_all(void)
+{
+    for (int i = 0; i < WORDS; i++)
+        words[i] = i;
+}
+static void read_all(void)
+{
+    for (int i = 0; i < WORDS; i++)
+        (void)words[i];
+}
+static int is(const char *name)
+{
+    return strcmp(row, name) == 0;
+}
+static void *u(void *unused)
+{
+    if (is("read-shared") || is("read-again") || is("fence") || is("write-shared"))
+        read_all();
+    else
+        write_all();
+    sem_post(&nobody); /* another epoch */
+    if (is("write"))
+        write_all();
+    if (is("read"))
+        read_all();
+    sem_post(&go);
+    reach(1);
+    if (strcmp(owner, "computes") == 0)
+        await(3);
+    while (strcmp(owner, "yields") == 0 && present_stage() < 3)
+        other++;
+    if (strcmp(owner, "waits") == 0)
+        while (sem_wait(&nobody) || present_stage() < 3)
+            ;
+    return unused;
+}
+static void *t(void *unused)
+{
+    await(1);
+    if (is("write-exclusive") || is("read-exclusive"))
+        sem_wait(&go); /* ordered after u */
+    if (is("write-exclusive"))
+        write_all();
+    if (is("read-exclusive") || is("read-shared") || is("read-again") || is("fence") || is("write-shared"))
+        read_all();
+    sem_post(&nobody);
+    if (is("read-again"))
+        read_all();
+    reach(2);
+    return unused;
+}
+static void *v(void *unused)
+{
+    await(2);
+    if (is("fence"))
+        read_all();
+    reach(3);
+    sem_post(&nobody);
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    void *(*const run[])(void *) = { u, t, v };
+    pthread_t threads[3];
+    row = argv[argc - 2];
+    owner = argv[argc - 1];
+    sem_init(&go, 0, 0);
+    sem_init(&nobody, 0, 0);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, run[i], NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    if (is("write-shared"))
+        write_all();
+    return 0;
+}
+PROGRAM
+"$redflag" cc -g -O1 -pthread -I "$here/../.." "$work/table.c" -o "$work/table"
+
+# table ROW OWNER KIND...: the kinds that happen a thousand times; the others of Table 5.1 hardly
+table() {
+    row=$1 owner=$2
+    shift 2
+    timeout 100 "$redflag" run --sync=fib --stats -- "$work/table" "$row" "$owner" >"$work/out" 2>&1 || fail "$row, $owner: $(cat "$work/out")"
+    for kind in local,updates fence 'first(CAS)' singleconflict singleconflict,ExclusivetoShared multipleconflict; do
+        wanted=0
+        for named; do
+            [ "$named" != "$kind" ] || wanted=1000
+        done
+        got=$(sed -n 's/^redflag: statistics: //p' "$work/out" | sed 's/: \([0-9]*\) [0-9.]*%$/:\1/' | tr -d ' ' | sed -n "s/^$kind://p")
+        # "yields": the owner counts meanwhile, and that is local
+        [ "$kind-$owner" != local,updates-yields ] || continue
+        if [ "$got" -lt $wanted ] || [ "$got" -ge $((wanted + 50)) ]; then fail "$row, $owner: $kind $got times: $(cat "$work/out")"; fi
+    done
+}
+table write waits 'first(CAS)' local,updates
+table read waits 'first(CAS)' local,updates
+table read-again waits 'first(CAS)' singleconflict,ExclusivetoShared local,updates
+table fence waits 'first(CAS)' singleconflict,ExclusivetoShared fence
+table write-exclusive waits 'first(CAS)' singleconflict
+table read-exclusive waits 'first(CAS)' singleconflict
+table read-shared waits 'first(CAS)' singleconflict,ExclusivetoShared
+table write-shared waits 'first(CAS)' singleconflict,ExclusivetoShared multipleconflict
+
+# settled NAME: how many conflicts were, of what --stats printed
+settled() {
+    sed -n "s/.*conflicts:.* \([0-9]*\) $1.*/\1/p" "$work/out"
+}
+for owner in waits ends; do
+    table write-exclusive $owner 'first(CAS)' singleconflict
+    [ "$(settled 'by the asker while the owner was parked')" -ge 1000 ] || fail "an owner that $owner: $(cat "$work/out")"
+done
+table write-exclusive computes 'first(CAS)' singleconflict
+[ "$(settled 'taken over')" -ge 1000 ] || fail "an owner that computes: $(cat "$work/out")"
+table write-exclusive yields 'first(CAS)' singleconflict
+[ "$(settled 'answered by the owner')" -ge 1 ] || fail "an owner that has yield points: $(cat "$work/out")"
+
 # Random programs: no race is missed, none is made up.
 for options in sync=spin sync=fib sync=fib:escape=1 sync=cas:escape=1; do
     OPTIONS=$options "$here/../soak/run" 201 202 6 >"$work/out" 2>&1 || fail "soak with $options: $(cat "$work/out")"
