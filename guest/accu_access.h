@@ -8,11 +8,12 @@
  *    which stays.
  * 3. A read takes the place of no other thread's (detect/acculock.h, 3). Where a second thread reads all of a granule that is not guarded by a
  *    lock, both reads fit the word (guest/hot.h, 2), and hooks find either; with locks there will be more epochs of both, and a read map has
- *    their entries replaced where they lie (guest/units.h, 4).
+ *    their entries replaced where they lie (guest/units.h, 4): the second thread's read begins one.
  */
 #ifndef RF_GUEST_ACCU_ACCESS_H
 #define RF_GUEST_ACCU_ACCESS_H
 
+#include "guest/accu_units.h"
 #include "guest/first_access.h"
 
 /* Invariant 1. Sets of locks that have modes say what was held, and not what protects. */
@@ -55,7 +56,34 @@ static inline __attribute__((always_inline)) uint64_t accu_first_read(const stru
     return RF_WORD(0xff, 0, x);
 }
 
-/* A word of one of the two plain forms. */
+/* Bytes of X, which may be a pair, may join Y, a moment of this epoch and of the same locks. The first read of an epoch has the fewest locks,
+ * and stays. */
+static inline __attribute__((always_inline)) bool accu_joins(const struct rf_self *self, uint32_t x, bool writes)
+{
+    if (__builtin_expect(!rf_cell_is_pair(x), 1))
+        return !accu_is_now(self, x) && accu_passes(self, x);
+    const struct rf_pair *pair = rf_pair_at(x);
+    if (accu_is_now(self, pair->w) || !accu_passes(self, pair->w))
+        return false;
+    return writes ? accu_passes(self, pair->r) : accu_is_mine(self, pair->r) && !accu_is_now(self, pair->r);
+}
+
+/* A read of all bytes that another thread has read since the last write, which lets both pass. */
+static inline __attribute__((always_inline)) bool accu_second_read(struct rf_self *self, struct rf_cached_moment *cached, uintptr_t addr,
+                                                                   unsigned mask, uint64_t word)
+{
+    uint32_t x = RF_WORD_X(word), now;
+    bool again;
+    if ((word & RF_WRITES_BIT) || RF_WORD_M(word) != mask || accu_is_mine(self, RF_WORD_Y(word)) || !accu_passes(self, x) ||
+        !(now = first_moment(self, cached, &again)) ||
+        !rf_accu_begins_map(rf_word(addr), word, now, accu_shares(self, x) ? self->locks : 0))
+        return false;
+    if (mask != 0xff) /* hooks would not see it */
+        rf_seen_put(addr, mask, 0);
+    return true;
+}
+
+/* A word of one of the two plain forms, or mixed. */
 static inline __attribute__((always_inline)) bool accu_word_step(struct rf_self *self, struct rf_cached_moment *cached,
                                                                  uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                                  unsigned flags, uint64_t word)
@@ -63,11 +91,13 @@ static inline __attribute__((always_inline)) bool accu_word_step(struct rf_self 
     uint64_t *place = rf_word(addr), next;
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now;
     bool writes = flags & RF_A_WRITE, again;
-    if (rf_cell_is_pair(x) || accu_is_now(self, x))
-        return false;
     if (rf_moment_is_hot(y)) {
-        if (rf_moment_locks(y) != self->locks || !accu_passes(self, x) || !(next = first_join(word, mask, writes)) ||
-            !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        if (rf_moment_locks(y) != self->locks || rf_word_has_two(word) || !accu_joins(self, x, writes) ||
+            !(next = first_join(word, mask, writes)))
+            return false;
+        if (next == word)
+            return true;
+        if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             return false;
         if (__builtin_expect(mask == 0xff && (next & RF_ODD_BIT), 0)) /* hooks would not see it */
             rf_seen_put(addr, mask, flags);
@@ -75,13 +105,15 @@ static inline __attribute__((always_inline)) bool accu_word_step(struct rf_self 
             rf_nearby_put(self, place, mask, y, cached->note);
         return true;
     }
-    if (accu_is_now(self, y))
+    if ((word & RF_ODD_BIT) || rf_cell_is_pair(x) || accu_is_now(self, x) || accu_is_now(self, y))
         return false;
     if (!writes)
         next = accu_first_read(self, word, mask);
     else
         next = accu_passes(self, x) && accu_passes(self, y) ? first_write(word, mask) : 0;
-    if (!next || !(now = first_moment(self, cached, &again)))
+    if (__builtin_expect(!next, 0))
+        return !writes && accu_second_read(self, cached, addr, mask, word);
+    if (!(now = first_moment(self, cached, &again)))
         return false;
     next |= (uint64_t)now << 28;
     if (__builtin_expect(!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 0))
@@ -148,7 +180,7 @@ static inline __attribute__((always_inline)) bool accu_step(struct rf_self *self
                                                             unsigned flags)
 {
     uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_ACQUIRE);
-    if (!(word & RF_ODD_BIT))
+    if (!(word & RF_ODD_BIT) || rf_word_is_mixed(word))
         return accu_word_step(self, cached, addr, mask, pc, size, flags, word);
     return !(flags & RF_A_WRITE) && rf_word_has_map(word) && accu_map_step(self, cached, addr, mask, word);
 }

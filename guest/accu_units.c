@@ -170,3 +170,23 @@ bool rf_accu_units_step(uint64_t *place, uint64_t word, unsigned mask, struct rf
     step->stripe = NULL;
     return stepped;
 }
+
+bool rf_accu_begins_map(uint64_t *place, uint64_t word, uint32_t now, uint32_t passes)
+{
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    uint32_t set = rf_readers_new(stripe);
+    struct rf_readers *readers = rf_readers_at(set);
+    readers->few[0] = RF_WORD_Y(word);
+    readers->few[1] = now;
+    readers->count = 2;
+    readers->passes = (uint16_t)(passes <= UINT16_MAX ? passes : 0);
+    uint64_t next = RF_WORD(RF_WORD_M(word), set, RF_WORD_X(word)) | RF_ODD_BIT;
+    bool begun = __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(!begun, 0))
+        rf_readers_end(stripe, set);
+    rf_spin_unlock(&stripe->lock);
+    if (begun)
+        rf_touch(place);
+    return begun;
+}

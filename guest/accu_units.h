@@ -14,4 +14,8 @@
  * step. false: nothing was done. */
 bool rf_accu_units_step(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step);
 
+/* A read map of two takes the place of the read of a word: that read, and one of now to the same bytes. `passes` is what the map says of locks.
+ * false: the word was another one by then. */
+bool rf_accu_begins_map(uint64_t *place, uint64_t word, uint32_t now, uint32_t passes);
+
 #endif

@@ -420,7 +420,7 @@ static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, ui
         any_access(addr, pc, size, flags);
 }
 
-static __attribute__((noinline)) void accu_first(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
+static inline __attribute__((always_inline)) void accu_first(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     if (rf_multi || rf_word_is_record(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED)) || !accu_first_access(self, addr, pc, size, flags))
         accu_word_access(self, addr, pc, size, flags);
@@ -428,12 +428,17 @@ static __attribute__((noinline)) void accu_first(uintptr_t addr, uintptr_t pc, u
         rf_signals_deliver();
 }
 
+typedef void way(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self);
+
+static __attribute__((noinline)) void accu_other(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
+{
+    accu_first(self, addr, pc, size, flags);
+}
+
 static inline __attribute__((always_inline)) void first_or_word(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size,
                                                                  unsigned flags)
 {
-    if (__builtin_expect(rf_accu, 0)) {
-        accu_first(addr, pc, size, flags, self);
-    } else if (__builtin_expect(first_access(self, addr, pc, size, flags), 1)) {
+    if (__builtin_expect(first_access(self, addr, pc, size, flags), 1)) {
         if (__builtin_expect(self->pending_signals, 0))
             rf_signals_deliver();
     } else if (flags & RF_A_WRITE) {
@@ -455,7 +460,9 @@ static __attribute__((noinline)) void other_write(uintptr_t addr, uintptr_t pc, 
 
 static inline void other_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
 {
-    if (flags & RF_A_WRITE)
+    if (__builtin_expect(rf_accu, 0))
+        accu_other(addr, pc, size, flags, self);
+    else if (flags & RF_A_WRITE)
         other_write(addr, pc, size, flags, self);
     else
         other_read(addr, pc, size, flags, self);
@@ -550,10 +557,9 @@ static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *s
     return false;
 }
 
-typedef void way(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self);
-
 /* Where the hot hooks go on: a leaf for what is most frequent, with the stack in those that it jumps to. */
-static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, way *other)
+static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, way *other,
+                                                               way *accu)
 {
     struct rf_self *self = rf_hot.self;
     if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
@@ -568,7 +574,7 @@ static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, u
     }
     const struct rf_last_step *last = rf_last_step_of(self, pc);
     if (last->pc != pc || last->first != rf_hot.first || last->top != rf_hot.top || (word != last->old && (word ^ last->next) << 8)) {
-        other(addr, pc, size, flags, self);
+        (__builtin_expect(rf_accu, 0) ? accu : other)(addr, pc, size, flags, self);
         return;
     }
     if (word != last->old || !repeat_equal(self, last, place, pc, rf_how_of(addr, size, flags))) {
@@ -587,11 +593,17 @@ static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, u
 
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
-    hook_goes_on(addr, pc, size, flags, other_access);
+    hook_goes_on(addr, pc, size, flags, other_access, accu_other);
 }
 
 /* The same where size and flags are constants: what comes next, and is not a repetition, knows them, too. */
 #define SLOW(kind, size, flags)                                                                                                     \
+    static __attribute__((noinline)) void accu_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,     \
+                                                            struct rf_self *self)                                                   \
+    {                                                                                                                               \
+        (void)unused, (void)unused_too;                                                                                             \
+        accu_first(self, addr, pc, size, flags);                                                                                    \
+    }                                                                                                                               \
     static __attribute__((noinline)) void first_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,    \
                                                              struct rf_self *self)                                                  \
     {                                                                                                                               \
@@ -600,7 +612,7 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     }                                                                                                                               \
     void rf_slow_##kind##size(uintptr_t addr, uintptr_t pc)                                                                         \
     {                                                                                                                               \
-        hook_goes_on(addr, pc, size, flags, first_##kind##size);                                                                    \
+        hook_goes_on(addr, pc, size, flags, first_##kind##size, accu_##kind##size);                                                 \
     }
 #define SLOW_BOTH(size) SLOW(read, size, 0) SLOW(write, size, RF_A_WRITE)
 RF_SLOW_SIZES(SLOW_BOTH)
