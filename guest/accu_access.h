@@ -175,6 +175,53 @@ static inline __attribute__((always_inline)) bool accu_map_step(struct rf_self *
     return stepped;
 }
 
+/* A moment of the present epoch is among the first of a read map. */
+static inline bool is_in_few(const struct rf_readers *readers)
+{
+    for (unsigned i = 0; i < RF_FEW; i++) /* what lies beyond the count was a moment of an earlier epoch, or 0 */
+        if (i < __atomic_load_n(&readers->count, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&readers->few[i], __ATOMIC_RELAXED) - rf_hot.first < rf_hot.span)
+            return true;
+    return false;
+}
+
+/* Which bytes of a record the thread has accessed in this epoch, if those of the mask are among them: they are likely to be accessed again,
+ * and one look is enough for all. 0: they are not. See guest/units.h, 2. */
+static inline unsigned repeated_bytes(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
+{
+    const uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
+    bool writes = flags & RF_A_WRITE;
+    unsigned covered = 0;
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < RF_WORD_M(word) && i < RF_RECORD_MOST; i++) {
+            uint64_t slice = __atomic_load_n(&record[i], __ATOMIC_RELAXED);
+            if ((slice & RF_WRITES_BIT) || !(RF_WORD_M(slice) & mask) == !round)
+                continue;
+            bool in_set = !writes && (slice & RF_ODD_BIT);
+            if (in_set ? is_in_few(rf_readers_at(RF_WORD_Y(slice))) : rf_moment_is_hot(writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)))
+                covered |= RF_WORD_M(slice);
+        }
+        if (mask & ~covered)
+            return 0;
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(place, __ATOMIC_RELAXED) == word ? covered : 0;
+}
+
+/* A read of bytes that have a record. What the epoch has read of them is likely to be read again: one look
+ * is enough for all of it. */
+static inline __attribute__((always_inline)) bool accu_record_step(struct rf_self *self, struct rf_cached_moment *cached,
+                                                                   uintptr_t addr, unsigned mask, uint64_t word)
+{
+    bool again, known = false;
+    uint32_t now = first_moment(self, cached, &again);
+    if (!now || !rf_accu_reads_record(self, rf_word(addr), word, mask, now, &known))
+        return false;
+    unsigned more = known ? repeated_bytes(rf_word(addr), word, mask, 0) : 0;
+    rf_seen_put(addr, mask | more, 0); /* hooks would not see it */
+    return true;
+}
+
 static inline __attribute__((always_inline)) bool accu_step(struct rf_self *self, struct rf_cached_moment *cached,
                                                             uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
                                                             unsigned flags)
@@ -182,7 +229,11 @@ static inline __attribute__((always_inline)) bool accu_step(struct rf_self *self
     uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_ACQUIRE);
     if (!(word & RF_ODD_BIT) || rf_word_is_mixed(word))
         return accu_word_step(self, cached, addr, mask, pc, size, flags, word);
-    return !(flags & RF_A_WRITE) && rf_word_has_map(word) && accu_map_step(self, cached, addr, mask, word);
+    if (flags & RF_A_WRITE)
+        return false;
+    if (rf_word_has_map(word))
+        return accu_map_step(self, cached, addr, mask, word);
+    return rf_word_is_record(word) && accu_record_step(self, cached, addr, mask, word);
 }
 
 /* As first_access(). */

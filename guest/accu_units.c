@@ -73,6 +73,8 @@ static void accu_step_lanes(uint64_t *lane, unsigned first, unsigned last, struc
 
 /* ---- records ---- */
 
+#define ALL_BYTES (UINT64_C(0xff) << 56)
+
 /* The bytes are those of whole slices, one if the access writes; none has atomic accesses. If a set ends there must be another one, or there is
  * no need for a record any more. */
 static bool accu_fits(const uint64_t *record, unsigned count, unsigned mask, unsigned flags)
@@ -93,29 +95,47 @@ static bool accu_fits(const uint64_t *record, unsigned count, unsigned mask, uns
     return covered == mask && (!ends || others);
 }
 
-/* A read in the cases that nearly all are, without a look at the rules: the last write passes, and the thread's entry is there, or has room. 0:
- * not such a case. */
-static inline uint64_t accu_read_slice(const struct rf_step *step, uint64_t slice)
+static uint64_t accu_new_set(struct rf_stripe *stripe, uint32_t w, const uint32_t *list, uint32_t count, uint32_t at, uint32_t now)
 {
-    const struct rf_self *self = step->self;
+    uint32_t set = rf_readers_new(stripe);
+    struct rf_readers *readers = rf_readers_at(set);
+    memcpy(readers->few, list, count * sizeof *list);
+    readers->few[at] = now;
+    readers->count = at == count ? count + 1 : count;
+    return RF_WORD(0, set, w) | RF_ODD_BIT;
+}
+
+/* A read in the cases that nearly all are, without a look at the rules: the last write passes, and the thread's entry is there, or has room. If
+ * it is to a part of the slice's bytes that part gets a set of its own. Returns the slice with its cell to be; 0: not such a case. *known stays what
+ * it is if the epoch has read the slice. */
+static inline uint64_t accu_read_slice(const struct rf_self *self, struct rf_stripe *stripe, uint64_t slice, uint32_t now, bool part,
+                                       bool *known)
+{
     uint32_t w = RF_WORD_X(slice), y = RF_WORD_Y(slice);
-    bool known = false;
+    bool entered = false;
     if (accu_is_now(self, w))
         return slice;
     if (!(slice & RF_ODD_BIT)) {
-        if (y != w && !accu_is_mine(self, y))
+        bool stays = y != w && !accu_is_mine(self, y);
+        if (!stays && accu_is_now(self, y))
+            return slice;
+        if (!accu_passes(self, w))
             return 0;
-        return accu_is_now(self, y) ? slice : accu_passes(self, w) ? RF_WORD(RF_WORD_M(slice), step->now, w) : 0;
+        *known = false;
+        return (slice & ALL_BYTES) | (stays ? accu_new_set(stripe, w, &y, 1, 1, now) : RF_WORD(0, now, w));
     }
     struct rf_readers *readers = rf_readers_at(y);
     if (readers->is_many)
         return 0;
-    uint32_t at = accu_entry(self, readers, &known);
-    if (known)
+    uint32_t at = accu_entry(self, readers, &entered);
+    if (entered)
         return slice;
     if (at == RF_FEW || !accu_passes(self, w))
         return 0;
-    __atomic_store_n(&readers->few[at], step->now, __ATOMIC_RELAXED);
+    *known = false;
+    if (part)
+        return (slice & ALL_BYTES) | accu_new_set(stripe, w, readers->few, readers->count, at, now);
+    __atomic_store_n(&readers->few[at], now, __ATOMIC_RELAXED);
     if (at == readers->count)
         __atomic_store_n(&readers->count, at + 1, __ATOMIC_RELEASE);
     return slice;
@@ -123,12 +143,12 @@ static inline uint64_t accu_read_slice(const struct rf_step *step, uint64_t slic
 
 static void accu_step_record(uint64_t *record, unsigned count, unsigned mask, struct rf_step *step)
 {
-    bool short_way = !(step->flags & (RF_A_WRITE | RF_A_TXN)) && step->self == rf_hot.self;
+    bool short_way = !(step->flags & (RF_A_WRITE | RF_A_TXN)) && step->self == rf_hot.self, known;
     for (unsigned i = 0; i < count; i++) {
         uint64_t slice = record[i], next = 0;
         if (!(RF_WORD_M(slice) & mask))
             continue;
-        if (!short_way || !(next = accu_read_slice(step, slice))) {
+        if (!short_way || !(next = accu_read_slice(step->self, step->stripe, slice, step->now, false, &known))) {
             uint32_t r = RF_WORD_Y(slice) | (slice & RF_ODD_BIT ? RF_IS_SET : 0);
             uint64_t cell = accu_step_cell(step, (uint64_t)RF_WORD_X(slice) << 32 | r, RF_WORD_M(slice));
             struct rf_slice made = { .mask = (uint8_t)RF_WORD_M(slice), .cell.word = cell };
@@ -169,6 +189,71 @@ bool rf_accu_units_step(uint64_t *place, uint64_t word, unsigned mask, struct rf
     rf_spin_unlock(&stripe->lock);
     step->stripe = NULL;
     return stepped;
+}
+
+/* Some bytes of a slice get another cell. They join what the same epoch has read, from whatever place, as in rf_locked_quick(); else there is
+ * one slice more. Returns the word to be. */
+static uint64_t accu_divide(struct rf_self *self, struct rf_stripe *stripe, uint64_t *place, uint64_t word, unsigned index, uint64_t part,
+                            uint32_t now)
+{
+    unsigned count = RF_WORD_M(word);
+    uint64_t *record = rf_record_at(RF_WORD_X(word), count), *made = record, next = word + (UINT64_C(1) << 56), bytes = part & ALL_BYTES;
+    for (unsigned i = 0; i < count && !(part & RF_ODD_BIT); i++) {
+        uint32_t y = RF_WORD_Y(record[i]);
+        if ((record[i] & (RF_ODD_BIT | RF_WRITES_BIT)) || RF_WORD_X(record[i]) != RF_WORD_X(part) || !rf_moment_is_hot(y) ||
+            rf_moment_locks(y) != rf_moment_locks(now))
+            continue;
+        __atomic_store_n(&record[i], record[i] | bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&record[index], record[index] & ~bytes, __ATOMIC_RELAXED);
+        if (y != now)
+            rf_nearby_put(self, place, RF_WORD_M(part), y, rf_moment_note_beside(now, y));
+        return word;
+    }
+    if (count == RF_RECORD_FEW) {
+        uint32_t number = rf_record_new(stripe, count + 1);
+        next = RF_WORD(count + 1, 0, number) | RF_ODD_BIT | RF_WRITES_BIT;
+        made = rf_record_at(number, count + 1);
+        for (unsigned i = 0; i < count; i++)
+            __atomic_store_n(&made[i], record[i], __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&made[count], part, __ATOMIC_RELAXED);
+    __atomic_store_n(&made[index], made[index] & ~bytes, __ATOMIC_RELAXED);
+    __atomic_exchange_n(place, next, __ATOMIC_ACQ_REL);
+    rf_touch(place);
+    rf_record_end_unless(stripe, word, next);
+    return next;
+}
+
+/* The lock is held. */
+static bool accu_read_record(struct rf_self *self, struct rf_stripe *stripe, uint64_t *place, uint64_t word, unsigned mask, uint32_t now,
+                             bool *known)
+{
+    unsigned covered = 0;
+    for (unsigned i = 0; i < RF_WORD_M(word); i++) {
+        uint64_t *at = rf_record_at(RF_WORD_X(word), RF_WORD_M(word)) + i, slice = *at, next;
+        unsigned bytes = RF_WORD_M(slice) & mask;
+        bool part = RF_WORD_M(slice) != bytes;
+        if (!bytes)
+            continue;
+        if ((slice & RF_WRITES_BIT) || !(next = accu_read_slice(self, stripe, slice, now, part, known)))
+            return false;
+        if (next != slice && part)
+            word = accu_divide(self, stripe, place, word, i, (next & ~ALL_BYTES) | (uint64_t)bytes << 56, now);
+        else if (next != slice)
+            __atomic_store_n(at, next, __ATOMIC_RELAXED);
+        covered |= bytes;
+    }
+    return covered == mask;
+}
+
+bool rf_accu_reads_record(struct rf_self *self, uint64_t *place, uint64_t word, unsigned mask, uint32_t now, bool *known)
+{
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    *known = true;
+    rf_spin_lock(&stripe->lock);
+    bool read = __atomic_load_n(place, __ATOMIC_RELAXED) == word && accu_read_record(self, stripe, place, word, mask, now, known);
+    rf_spin_unlock(&stripe->lock);
+    return read;
 }
 
 bool rf_accu_begins_map(uint64_t *place, uint64_t word, uint32_t now, uint32_t passes)

@@ -14,6 +14,11 @@
  * step. false: nothing was done. */
 bool rf_accu_units_step(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step);
 
+/* A read of now, to a granule whose word was this one, and had a record: in the most frequent cases, slice by slice; bytes that are read apart
+ * from others of their slice become one of their own. *known: this epoch has read them all. false: it was not done, or for some slices, which
+ * know it when it is done again. It tells of no race. */
+bool rf_accu_reads_record(struct rf_self *self, uint64_t *place, uint64_t word, unsigned mask, uint32_t now, bool *known);
+
 /* A read map of two takes the place of the read of a word: that read, and one of now to the same bytes. `passes` is what the map says of locks.
  * false: the word was another one by then. */
 bool rf_accu_begins_map(uint64_t *place, uint64_t word, uint32_t now, uint32_t passes);

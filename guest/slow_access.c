@@ -20,16 +20,6 @@
 #include "guest/threads.h"
 #include "guest/verdict.h"
 
-/* A moment of the present epoch is among the first of a read map. */
-static inline bool is_in_few(const struct rf_readers *readers)
-{
-    for (unsigned i = 0; i < RF_FEW; i++) /* what lies beyond the count was a moment of an earlier epoch, or 0 */
-        if (i < __atomic_load_n(&readers->count, __ATOMIC_RELAXED) &&
-            __atomic_load_n(&readers->few[i], __ATOMIC_RELAXED) - rf_hot.first < rf_hot.span)
-            return true;
-    return false;
-}
-
 /* As rf_word_repeats_plainly() for a record, in one look. See guest/units.h, 2. */
 static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
@@ -345,29 +335,6 @@ static __attribute__((noinline)) void word_write(struct rf_self *self, uintptr_t
     word_access(self, addr, pc, size, flags | RF_A_WRITE);
 }
 
-/* Which bytes of a record the thread has accessed in this epoch, if those of the mask are among them: they are likely to be accessed again,
- * and one look is enough for all. 0: they are not. See guest/units.h, 2. */
-static unsigned repeated_bytes(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
-{
-    const uint64_t *record = rf_record_at(RF_WORD_X(word), RF_WORD_M(word));
-    bool writes = flags & RF_A_WRITE;
-    unsigned covered = 0;
-    for (unsigned round = 0; round < 2; round++) {
-        for (unsigned i = 0; i < RF_WORD_M(word) && i < RF_RECORD_MOST; i++) {
-            uint64_t slice = __atomic_load_n(&record[i], __ATOMIC_RELAXED);
-            if ((slice & RF_WRITES_BIT) || !(RF_WORD_M(slice) & mask) == !round)
-                continue;
-            bool in_set = !writes && (slice & RF_ODD_BIT);
-            if (in_set ? is_in_few(rf_readers_at(RF_WORD_Y(slice))) : rf_moment_is_hot(writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)))
-                covered |= RF_WORD_M(slice);
-        }
-        if (mask & ~covered)
-            return 0;
-    }
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return __atomic_load_n(place, __ATOMIC_RELAXED) == word ? covered : 0;
-}
-
 /* AccuLock's access to a granule. Nothing but such an access is to be done (rf_slow_access). What has a record, or is a read of a map, is
  * nearly always done where it lies; then hooks do not see in the word that it was made. */
 static __attribute__((noinline)) void accu_word_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
@@ -422,7 +389,8 @@ static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, ui
 
 static inline __attribute__((always_inline)) void accu_first(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
-    if (rf_multi || rf_word_is_record(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED)) || !accu_first_access(self, addr, pc, size, flags))
+    bool other = rf_multi || (flags & RF_A_WRITE && rf_word_is_record(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED)));
+    if (other || !accu_first_access(self, addr, pc, size, flags))
         accu_word_access(self, addr, pc, size, flags);
     else if (__builtin_expect(self->pending_signals, 0))
         rf_signals_deliver();
