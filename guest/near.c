@@ -148,7 +148,7 @@ static void fill_gate(uint8_t *block, uint32_t hook, const char *name, uint8_t *
         uint64_t word;
         __builtin_memcpy(&word, gate + i, 8);
         if (word == RF_PUT_GATE) {
-            word = (uintptr_t)&rf_gate[RF_GATE_SAMPLING];
+            word = (uintptr_t)&rf_gate[RF_GATE_OPEN];
             __builtin_memcpy(gate + i, &word, 8);
         } else if ((uint32_t)word == RF_PUT_HOOK) {
             uint32_t distance = (uint32_t)(block + hook - (gate + i + 4));

@@ -19,10 +19,12 @@
 
 /* A race, as it was found under the lock. It is told when nothing is held. */
 struct rf_online_race {
-    uintptr_t addr;
+    uintptr_t addr; /* what both accessed */
     uint32_t size, note;
     unsigned flags;
     struct rf_side first;
+    uintptr_t second_addr; /* what the second one accessed: all of it that lies in the granule */
+    uint32_t second_size;
 };
 
 #define RF_PENDING 4u /* races of one operation; of more the first ones are told */

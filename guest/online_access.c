@@ -55,10 +55,12 @@ bool rf_online_refuses(struct rf_self *self, struct rf_listener *me, uintptr_t a
     struct rf_online_access access = { .thread = me->index, .flags = flags };
     struct rf_online_race race;
     bool filtered = rf_online_detector->repeats && !(flags & RF_A_ATOMIC), races = false;
+    uintptr_t begin = addr, length = 0;
     if (self->late || rf_online_detector->pairs) /* pairs are no races */
         return false;
     rf_spin_lock(&rf_online_lock);
-    for (uintptr_t at = addr, length; at < addr + size && !races; at += length) {
+    for (uintptr_t at = addr; at < addr + size && !races; at += length) {
+        begin = at;
         length = RF_GRANULE - at % RF_GRANULE;
         if (length > addr + size - at)
             length = addr + size - at;
@@ -70,7 +72,7 @@ bool rf_online_refuses(struct rf_self *self, struct rf_listener *me, uintptr_t a
     if (!races)
         return false;
     access.note = rf_moment_note_here(self, pc, flags, size);
-    rf_online_found(self, me, &access, &race);
+    rf_online_found(self, me, &access, &race, begin, length);
     me->refused.addr = addr;
     me->refused.size = size;
     me->refused.flags = flags;
@@ -84,7 +86,8 @@ void rf_online_do(struct rf_self *self, struct rf_listener *me, const struct rf_
 {
     struct rf_online_race race;
     while (rf_online_detector->access(access, addr, size, &race)) {
-        rf_online_found(self, me, access, &race);
+        bool pair = rf_online_detector->pairs; /* each has its own bytes */
+        rf_online_found(self, me, access, &race, pair ? race.addr : addr, pair ? race.size : size);
         if (!rf_online_detector->pairs)
             break;
     }

@@ -41,7 +41,7 @@ void rf_hear_memory(struct rf_self *self, enum rf_op op, uintptr_t addr, size_t 
         if (length > addr + size - at)
             length = addr + size - at;
         while (rf_online_detector->memory(&access, op, at, (unsigned)length, &race)) {
-            rf_online_found(self, me, &access, &race);
+            rf_online_found(self, me, &access, &race, race.addr, race.size);
             if (!rf_online_detector->pairs)
                 break;
         }

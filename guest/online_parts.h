@@ -97,7 +97,8 @@ void rf_hear_commit(struct rf_self *self, const struct rf_commit_part *parts, ui
 
 /* -- guest/online_races.c -- */
 
+/* `addr` and `size` are of the second access. */
 void rf_online_found(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access,
-                     struct rf_online_race *race);
+                     struct rf_online_race *race, uintptr_t addr, size_t size);
 
 #endif

@@ -23,8 +23,10 @@ static bool was_told(struct rf_listener *me, const struct rf_online_race *race)
 }
 
 void rf_online_found(struct rf_self *self, struct rf_listener *me, const struct rf_online_access *access,
-                     struct rf_online_race *race)
+                     struct rf_online_race *race, uintptr_t addr, size_t size)
 {
+    race->second_addr = addr;
+    race->second_size = (uint32_t)size;
     race->note = access->note;
     race->flags = access->flags;
     if (rf_online_detector->pairs)
@@ -43,7 +45,7 @@ static bool tell(struct rf_self *self, const struct rf_online_race *race, uint32
     rf_busy_end(self);
     uint32_t note = race->first.known ? race->first.note : 0;
     size_t size = note ? rf_note_size(note) : 0;
-    struct rf_report_side second = { .addr = race->addr, .size = race->size, .note = race->note, .thread = number };
+    struct rf_report_side second = { .addr = race->second_addr, .size = race->second_size, .note = race->note, .thread = number };
     struct rf_report_side first = {
         .addr = race->addr, .size = race->size, .note = note, .thread = thread, .previous = true
     };

@@ -19,11 +19,12 @@
 #define SETS_AT_ONCE 64u /* recorded accesses between two looks at the time */
 
 bool rf_pacer;
-uint8_t rf_gate[2];
+uint8_t rf_gate[3];
 
 /* Under its lock; `work` is added to without. */
 static struct {
     uint32_t lock;
+    bool transactions; /* there are such */
     bool by_time;
     uint32_t first_time; /* milliseconds */
     uint32_t at_once;    /* epochs that a thread counts by itself before it adds them */
@@ -59,6 +60,7 @@ static void turn(uint32_t number, bool work)
         __atomic_store_n(&rf_gate[RF_GATE_KNOWN], 1, __ATOMIC_RELAXED);
     }
     __atomic_store_n(&rf_gate[RF_GATE_SAMPLING], samples, __ATOMIC_RELEASE);
+    __atomic_store_n(&rf_gate[RF_GATE_OPEN], samples || sampling.transactions, __ATOMIC_RELEASE);
     __atomic_store_n(&rf_detour, !samples, __ATOMIC_RELEASE);
 }
 
@@ -89,6 +91,20 @@ void rf_pacer_confined(struct rf_self *self)
     bool mine = rf_busy_enter(self);
     rf_spin_lock(&sampling.lock);
     rf_quiet_end();
+    rf_spin_unlock(&sampling.lock);
+    rf_busy_leave(self, mine);
+}
+
+void rf_pacer_opens(struct rf_self *self)
+{
+    if (__atomic_load_n(&sampling.transactions, __ATOMIC_ACQUIRE))
+        return;
+    bool mine = rf_busy_enter(self);
+    rf_spin_lock(&sampling.lock);
+    if (!rf_gate[RF_GATE_KNOWN])
+        rf_quiet_end();
+    __atomic_store_n(&rf_gate[RF_GATE_OPEN], 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&sampling.transactions, true, __ATOMIC_RELEASE);
     rf_spin_unlock(&sampling.lock);
     rf_busy_leave(self, mine);
 }

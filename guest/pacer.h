@@ -14,6 +14,8 @@
  *    a thread in a period has a moment, whose time is greater than all that the thread has published (guest/moments.h): the tick
  *    with which PACER begins a period (Table 5) is there by itself.
  * 5. Work is what threads hand on: each epoch that begins counts for two operations, itself and what receives it.
+ * 6. What a transaction accesses orders it, in periods and outside. So from the first transaction on hooks find the gate open and take the long
+ *    way, which knows whether the access is one of a transaction.
  */
 #ifndef RF_GUEST_PACER_H
 #define RF_GUEST_PACER_H
@@ -23,15 +25,23 @@
 
 extern bool rf_pacer RF_OURS;
 
-enum { RF_GATE_KNOWN, RF_GATE_SAMPLING };
+enum { RF_GATE_KNOWN, RF_GATE_SAMPLING, RF_GATE_OPEN };
 enum { RF_LINE_KNOWN = 1, RF_LINE_ASKED };
-extern uint8_t rf_gate[2] RF_OURS; /* whether there has been a period, so that something may be known; whether now is one */
+/* Whether there has been a period, so that something may be known; whether now is one; whether hooks are to look for themselves. */
+extern uint8_t rf_gate[3] RF_OURS;
 
 /* The options ask for pacer, and for nothing that it can only do behind the tap: there it counts (--stats), and there it refuses
  * accesses (--on-race). */
 bool rf_pacer_begin(void);
 /* The program is going to give up system calls: what the first period needs is done before (guest/quiet.h). */
 void rf_pacer_confined(struct rf_self *self);
+/* A transaction begins: invariant 6. */
+void rf_pacer_opens(struct rf_self *self);
+static inline void rf_pacer_transaction(struct rf_self *self)
+{
+    if (__builtin_expect(rf_pacer, 0))
+        rf_pacer_opens(self);
+}
 
 static inline bool rf_pacer_outside(void)
 {

@@ -7,6 +7,7 @@
 #include "guest/moments.h"
 #include "guest/online.h"
 #include "guest/options.h"
+#include "guest/pacer.h"
 #include "guest/refusal.h"
 #include "guest/spin.h"
 #include "guest/tap.h"
@@ -396,6 +397,7 @@ void rf_txn_begin(struct rf_self *self)
 {
     struct transaction *txn = transaction_of(self);
     if (!txn->depth) {
+        rf_pacer_transaction(self);
         txn->count = 0;
         txn->top = rf_hot.top;
         txn->ignore_reads = self->ignore_reads;
