@@ -62,6 +62,116 @@ for detector in acculock multilock; do
     grep -q '(mutexes: read M[0-9]*)' out || fail "$detector does not say which locks were held"
 done
 
+# Every kind of lock protects; in read mode, reads only. The two accesses come one after the other, ordered by a lock that protects neither.
+cat >locks.c <<'C'
+#include <string.h>
+#include <threads.h>
+#include "tests/programs/order.h"
+void __tsan_mutex_pre_lock(void *, unsigned);
+void __tsan_mutex_post_lock(void *, unsigned, int);
+int __tsan_mutex_pre_unlock(void *, unsigned);
+void __tsan_mutex_post_unlock(void *, unsigned);
+enum { READ_LOCKED = 8 /* as the interface of annotations has it */ };
+static pthread_mutex_t mutexes[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER }, by_luck = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static mtx_t c11;
+static pthread_spinlock_t spinlock;
+static int annotated, x;
+static const char *kind, *modes; /* of the two accesses: w: locked for writing; r: for reading */
+static int is(const char *name)
+{
+    return strcmp(kind, name) == 0;
+}
+static void lock(int which)
+{
+    unsigned mode = modes[which] == 'r' ? READ_LOCKED : 0;
+    if (is("mutex") || is("different"))
+        pthread_mutex_lock(&mutexes[is("different") && which]);
+    else if (is("c11"))
+        mtx_lock(&c11);
+    else if (is("spin"))
+        pthread_spin_lock(&spinlock);
+    else if (is("rwlock") && mode)
+        pthread_rwlock_rdlock(&rwlock);
+    else if (is("rwlock"))
+        pthread_rwlock_wrlock(&rwlock);
+    else
+        __tsan_mutex_pre_lock(&annotated, mode), __tsan_mutex_post_lock(&annotated, mode, 0);
+}
+static void unlock(int which)
+{
+    unsigned mode = modes[which] == 'r' ? READ_LOCKED : 0;
+    if (is("mutex") || is("different"))
+        pthread_mutex_unlock(&mutexes[is("different") && which]);
+    else if (is("c11"))
+        mtx_unlock(&c11);
+    else if (is("spin"))
+        pthread_spin_unlock(&spinlock);
+    else if (is("rwlock"))
+        pthread_rwlock_unlock(&rwlock);
+    else
+        __tsan_mutex_pre_unlock(&annotated, mode), __tsan_mutex_post_unlock(&annotated, mode);
+}
+static void order(void)
+{
+    pthread_mutex_lock(&by_luck);
+    pthread_mutex_unlock(&by_luck);
+}
+static void *first(void *unused)
+{
+    lock(0);
+    x = 1;
+    unlock(0);
+    order();
+    reach(1);
+    return unused;
+}
+static void *second(void *unused)
+{
+    await(1);
+    order();
+    lock(1);
+    if (modes[2] == 'w')
+        x = 2;
+    else
+        (void)*(volatile int *)&x;
+    unlock(1);
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    kind = argv[argc - 2];
+    modes = argv[argc - 1];
+    mtx_init(&c11, mtx_plain);
+    pthread_spin_init(&spinlock, 0);
+    run_both(first, second);
+    return 0;
+}
+C
+"$REDFLAG" cc -g -O1 -pthread -I "$top" locks.c -o locks || fail "locks.c does not build"
+for detector in acculock multilock; do
+    for kind in mutex c11 spin rwlock annotated; do
+        status 0 "$REDFLAG" run -d $detector ./locks $kind www
+    done
+    for kind in rwlock annotated; do # the modes of both, and what the second one does
+        status 0 "$REDFLAG" run -d $detector ./locks $kind wrr
+        for modes in rrr rww wrw rrw; do
+            status 66 "$REDFLAG" run -d $detector ./locks $kind $modes
+            grep -q '^WARNING: redflag: predicted data race' out || fail "$detector, $kind, $modes"
+        done
+    done
+    # the locks of each side, in each form
+    status 66 "$REDFLAG" run -d $detector ./locks different www
+    grep -q '  Write of size 4 .*(mutexes: write M[0-9]*):' out || fail "$detector: the locks of the second access"
+    grep -q '  Previous write of size 4 .*(mutexes: write M[0-9]*):' out || fail "$detector: the locks of the first access"
+    [ "$(grep -o 'mutexes: write M[0-9]*' out | sort -u | wc -l)" -eq 2 ] || fail "$detector: the two locks"
+    status 66 "$REDFLAG" run -d $detector -f jsonl ./locks different www
+    [ "$(grep -o '"locks": \[{"lock": [0-9]*,"mode": "write"}\]' out | sort -u | wc -l)" -eq 2 ] || fail "$detector: locks in JSON Lines"
+    status 66 "$REDFLAG" run -d $detector -f sarif ./locks different www
+    grep -q 'Write of size 4 by thread T2 (mutexes: write M[0-9]*); Previous write of size 4 by thread T1 (mutexes: write M[0-9]*);' out ||
+        fail "$detector: locks in SARIF"
+done
+
 # sampling
 status 66 "$REDFLAG" run -d pacer --rate 1 ./threads-write-write
 status 66 "$REDFLAG" run -d pacer --rate 100% --sample-by time ./threads-write-write
