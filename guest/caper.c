@@ -33,7 +33,7 @@ struct text {
     size_t size;
 };
 
-#define LATER '!'
+#define LATER '\1' /* no line of a file begins so */
 
 static struct {
     const char *path;
@@ -459,6 +459,7 @@ void rf_caper_begin(char **environment)
         caper.capacity *= 2;
     caper.sites = rf_pages(caper.capacity * sizeof *caper.sites);
     rf_heap_huge_pages(); /* fewer misses for the program, beside what it does for us */
+    rf_heap_spread = true;
     rf_caper_on = true;
     rf_tap = &listening;
 }

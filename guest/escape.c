@@ -117,8 +117,25 @@ void rf_escape_not_fresh(uintptr_t block)
         empty_cell(state, block);
 }
 
+#define FEW ((size_t)128)
+
+/* The same, of a small block, as most are. False: it is not small, or its leaf is still to be made. */
+static inline bool set_few(uintptr_t addr, size_t size, uint16_t state)
+{
+    uint16_t *place = size < FEW ? rf_escape_place(addr & RF_ADDRESS_MASK) : NULL;
+    if (!place || addr % (1u << RF_ESCAPE_LEAF) > (1u << RF_ESCAPE_LEAF) - FEW)
+        return false;
+    for (uint16_t *end = place + size / 16; place < end; place++)
+        __atomic_store_n(place, state, __ATOMIC_RELAXED);
+    return true;
+}
+_Static_assert(FEW < RF_FRESH_LEAST, "what is small has no cell");
+
 bool rf_escape_fresh(struct rf_self *self, uintptr_t addr, size_t size)
 {
+    uint32_t owner = rf_escape_owner(self);
+    if (__builtin_expect(owner != RF_ESCAPED, 1) && set_few(addr, size, (uint16_t)owner))
+        return true;
     bool private = size <= LARGEST && rf_escape_owner(self) != RF_ESCAPED;
     private ? set_states(addr, size, (uint16_t)rf_escape_owner(self)) : clear_states(addr, size);
     if (private && rf_fresh_blocks && size >= RF_FRESH_LEAST)

@@ -99,7 +99,21 @@ static inline bool rf_escape_is_own(uintptr_t addr, size_t size)
     uint32_t own = rf_hot.own;
     if (addr - rf_hot.stack < rf_hot.stack_size && size <= rf_hot.stack_size - (addr - rf_hot.stack))
         return true;
-    return own && (rf_escape_state(addr) | RF_ESCAPE_OWN) == own && (rf_escape_state(addr + size - 1) | RF_ESCAPE_OWN) == own;
+    return own && (rf_escape_state(addr) | RF_ESCAPE_OWN) == own &&
+           (addr % 16 + size <= 16 || (rf_escape_state(addr + size - 1) | RF_ESCAPE_OWN) == own);
+}
+
+/* A block is about to be freed, for Caper: is it known at once to be private to the calling thread? Then that is all there is to know, and it
+ * is not the last large one any more (invariant 7: only the owner fills the cell, and that is who calls, so there is no need of a fence). */
+static inline bool rf_escape_frees_own(uintptr_t block)
+{
+    uint32_t own = rf_hot.own;
+    if (!own || (rf_escape_state(block) | RF_ESCAPE_OWN) != own)
+        return false;
+    struct rf_fresh *cell = &rf_fresh_blocks[(own & ~RF_ESCAPE_OWN) - 1];
+    if (__atomic_load_n(&cell->at, __ATOMIC_RELAXED) == block)
+        __atomic_store_n(&cell->size, 0, __ATOMIC_RELAXED);
+    return true;
 }
 
 /* The thread, which calls this, has stored something there that is to be looked at; size 0: nothing. Invariant 6. */

@@ -231,12 +231,14 @@ static __attribute__((noinline)) uint32_t tell_large_freed(uintptr_t block, size
     return note;
 }
 
-/* A free writes whole granules at least, and of blocks of a class all, so that notes are few. Returns the write's note. */
-static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, uintptr_t pc)
+/* A free writes whole granules at least, and of blocks of a class all, so that notes are few. Returns the write's note. `own`: Caper need not
+ * be told, since nobody else can reach the block. */
+static inline uint32_t tell_freed(struct rf_span *span, uintptr_t block, bool own, uintptr_t pc)
 {
     size_t size = span->block ? span->block : (span->size + 7) & ~(size_t)7;
     if (__builtin_expect(rf_caper_on, 0) && !rf_hot.self->in_txn) { /* there are no histories that it could race with */
-        rf_caper_freed(rf_hot.self, block, size);
+        if (!own)
+            rf_caper_freed(rf_hot.self, block, size);
         rf_objects_forget(block, size);
         return 0;
     }
@@ -261,15 +263,16 @@ void rf_heap_release(void *address, uintptr_t pc)
     struct rf_span *span = checked(address, &side, "free");
     uint64_t was = __atomic_load_n(side, __ATOMIC_RELAXED), freed = (uint64_t)RF_SIDE_FREED << 32;
     struct rf_cache *cache = rf_hot.self ? rf_hot.self->heap : NULL;
-    if (__builtin_expect(rf_fresh_blocks != NULL, 0))
+    bool own = __builtin_expect(rf_fresh_blocks != NULL, 0) && rf_escape_frees_own((uintptr_t)address);
+    if (__builtin_expect(rf_fresh_blocks && !own, 0))
         rf_escape_not_fresh((uintptr_t)address);
     if (__builtin_expect(self && cache && cache->owner && !side_wide(was), 1)) {
-        freed += (was & RF_SIDE_SLACK) + cache->owner - ((uint64_t)RF_SIDE_TAKEN << 32) + tell_freed(span, (uintptr_t)address, pc);
+        freed += (was & RF_SIDE_SLACK) + cache->owner - ((uint64_t)RF_SIDE_TAKEN << 32) + tell_freed(span, (uintptr_t)address, own, pc);
     } else {
         size_t size = size_of(span, was), slack = span->block ? span->block - size : 0;
         bool wide = slack >> 13 || (self && self->number >> 16);
         if (self)
-            tell_freed(span, (uintptr_t)address, pc);
+            tell_freed(span, (uintptr_t)address, own, pc);
         freed = side_word(RF_SIDE_FREED, note_of(self, pc, RF_A_FREE, wide ? size : span->block), self ? self->number : 0,
                           slack);
     }
@@ -287,7 +290,7 @@ static void tell_resized(struct rf_self *self, struct rf_span *span, uintptr_t b
     size_t usable = span->block ? span->block : span->length;
     bool escaped = rf_is_escaped(block); /* others may still use its old name */
     if (self)
-        tell_freed(span, block, pc);
+        tell_freed(span, block, false, pc);
     tell_taken(self, block, usable, pc);
     if (escaped && rf_escape_leaves && self)
         rf_escape_gone(self, block, usable);
@@ -314,7 +317,7 @@ static bool resize_in_place(struct rf_self *self, struct rf_span *span, uint64_t
         if (rf_heap_mine(&rf_arenas[span->arena].pages))
             return false;
         if (self)
-            tell_freed(span, *block, pc);
+            tell_freed(span, *block, false, pc);
         rf_range_return(*block, span->length);
         bool done = rf_large_resize(&rf_arenas[span->arena], span, room);
         tell_taken(self, span->base, span->length, pc);

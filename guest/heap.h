@@ -33,6 +33,9 @@ size_t rf_heap_usable(void *block);                           /* what it has, at
 size_t rf_heap_trim(void); /* gives all that is free back to the kernel; how much it was */
 /* From now on blocks lie in huge pages, where the kernel has them: faster, and up to 2 MB more is resident. There is one thread. */
 void rf_heap_huge_pages(void);
+/* Threads take new blocks from different arenas, as far as there are enough, so that blocks of two threads, and what is known of them, do not
+ * lie side by side in one line of the cache; it takes more pages. Set while there is one thread. */
+extern bool rf_heap_spread;
 void rf_heap_totals(size_t *in_use, size_t *free);
 void rf_heap_thread_end(struct rf_self *self);
 /* fork: all of its locks are held around it, and free in the child. */

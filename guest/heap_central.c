@@ -7,17 +7,21 @@
  */
 #include "guest/heap.h"
 #include "guest/heap_spans.h"
+#include "guest/self.h"
 
 static bool usable(const struct rf_arena *arena, unsigned class)
 {
     return !rf_heap_mine(&arena->pages) && (class >= RF_HEAP_CLASSES || !rf_heap_mine(&arena->central[class].lock));
 }
 
+bool rf_heap_spread;
+
 static struct rf_arena *choose_arena(unsigned class)
 {
+    unsigned first = rf_heap_spread && rf_hot.self ? rf_hot.self->number : 0;
     for (unsigned i = 0; i < RF_ARENAS; i++)
-        if (usable(&rf_arenas[i], class))
-            return &rf_arenas[i];
+        if (usable(&rf_arenas[(first + i) % RF_ARENAS], class))
+            return &rf_arenas[(first + i) % RF_ARENAS];
     return NULL; /* handlers in handlers in handlers */
 }
 

@@ -707,6 +707,10 @@ grep -q '^! ' sleep.txt.sites || fail "an escape was not told: $(cat sleep.txt.s
 shown "$fill" || fail "what was asleep when its memory escaped does not count: $(cat sleep.txt.sites)"
 sleeper
 shown "$fill" || fail "it was taken back"
+lines=$(wc -l <sleep.txt.sites)
+sleeper
+sleeper
+[ "$(wc -l <sleep.txt.sites)" -eq "$lines" ] || fail "a run that finds nothing new writes what is known again: $(cat sleep.txt.sites)"
 echo "read sleep.c:1 x" >wrong.facts
 bad_status=0
 "$redflag" caper --pairs sleep.txt --facts wrong.facts -- ./sleep 2>err || bad_status=$?
