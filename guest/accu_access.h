@@ -39,33 +39,70 @@ static inline __attribute__((always_inline)) bool accu_is_mine(const struct rf_s
            (rf_moment_slot(moment) == self->thread.slot && rf_moment_time(moment) >= self->thread.since);
 }
 
+/* A read takes the place of the one that a pair has: it is the thread's, and of an earlier epoch. The first read of an epoch has the fewest
+ * locks, and stays. */
+static inline __attribute__((always_inline)) bool accu_reads_on(const struct rf_self *self, uint32_t x)
+{
+    return __builtin_expect(!rf_cell_is_pair(x), 1) ||
+           (accu_is_mine(self, rf_pair_at(x)->r) && !accu_is_now(self, rf_pair_at(x)->r));
+}
+
+/* A write meets nothing in a cell that has to be told, or kept. */
+static inline __attribute__((always_inline)) bool accu_writes_on(const struct rf_self *self, uint32_t x)
+{
+    if (__builtin_expect(!rf_cell_is_pair(x), 1))
+        return accu_passes(self, x);
+    return accu_passes(self, rf_pair_at(x)->w) && accu_passes(self, rf_pair_at(x)->r);
+}
+
 /* What a read makes of a word, apart from its moment; 0: not such a case. */
 static inline __attribute__((always_inline)) uint64_t accu_first_read(const struct rf_self *self, uint64_t word,
                                                                       unsigned mask)
 {
     unsigned m = RF_WORD_M(word);
-    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), w = rf_cell_w(x);
     if (word & RF_WRITES_BIT)
         return m == 0xff && accu_passes(self, y) ? RF_WORD(mask, 0, y) : 0;
-    if (!accu_passes(self, x))
+    if (!accu_passes(self, w))
         return 0;
-    if (!m || (!(m & ~mask) && accu_is_mine(self, y)))
-        return RF_WORD(mask, 0, x);
-    if ((mask & m) != 0xff || self->locks || accu_is_mine(self, y) || !(x = rf_cell_named(x, y)))
+    if (m && !accu_is_mine(self, y)) {
+        if ((mask & m) != 0xff || self->locks || !(x = rf_cell_named(w, y)))
+            return 0;
+        return RF_WORD(0xff, 0, x);
+    }
+    if ((mask & ~m) && !accu_reads_on(self, x))
         return 0;
-    return RF_WORD(0xff, 0, x);
+    if ((m & ~mask) && ((m | mask) != 0xff || !(x = rf_cell_named(w, y)))) /* the rest was read in Y, or none of it */
+        return 0;
+    return RF_WORD(mask, 0, mask == 0xff ? w : x);
 }
 
-/* Bytes of X, which may be a pair, may join Y, a moment of this epoch and of the same locks. The first read of an epoch has the fewest locks,
- * and stays. */
+/* A read of all bytes that have one of the two cells of a word that says where they were written: as rf_word_read_half(). Y may be of any
+ * thread then, so hooks do not see it. */
+static inline __attribute__((always_inline)) bool accu_half_read(struct rf_self *self, struct rf_cached_moment *cached, uintptr_t addr,
+                                                                 unsigned mask, uint64_t word)
+{
+    uint64_t *place = rf_word(addr), next;
+    unsigned m = RF_WORD_M(word), rest = ~m & 0xff;
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now, read;
+    bool again, first = mask == m;
+    if (!(first ? accu_passes(self, y) && !rf_cell_is_pair(x) : mask == rest && accu_passes(self, rf_cell_w(x)) && accu_reads_on(self, x)) ||
+        !(now = first_moment(self, cached, &again)) || !(read = rf_cell_named(first ? y : rf_cell_w(x), now)))
+        return false;
+    next = (first ? RF_WORD(rest, x, read) : RF_WORD(m, y, read)) | RF_WRITES_BIT;
+    if (!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    rf_touch(place);
+    rf_seen_put(addr, mask, 0);
+    return true;
+}
+
+/* Bytes of X may join Y, a moment of this epoch and of the same locks. */
 static inline __attribute__((always_inline)) bool accu_joins(const struct rf_self *self, uint32_t x, bool writes)
 {
-    if (__builtin_expect(!rf_cell_is_pair(x), 1))
-        return !accu_is_now(self, x) && accu_passes(self, x);
-    const struct rf_pair *pair = rf_pair_at(x);
-    if (accu_is_now(self, pair->w) || !accu_passes(self, pair->w))
+    if (accu_is_now(self, rf_cell_w(x)))
         return false;
-    return writes ? accu_passes(self, pair->r) : accu_is_mine(self, pair->r) && !accu_is_now(self, pair->r);
+    return writes ? accu_writes_on(self, x) : accu_passes(self, rf_cell_w(x)) && accu_reads_on(self, x);
 }
 
 /* A read of all bytes that another thread has read since the last write, which lets both pass. */
@@ -74,7 +111,7 @@ static inline __attribute__((always_inline)) bool accu_second_read(struct rf_sel
 {
     uint32_t x = RF_WORD_X(word), now;
     bool again;
-    if ((word & RF_WRITES_BIT) || RF_WORD_M(word) != mask || accu_is_mine(self, RF_WORD_Y(word)) || !accu_passes(self, x) ||
+    if (RF_WORD_M(word) != mask || rf_cell_is_pair(x) || accu_is_mine(self, RF_WORD_Y(word)) || !accu_passes(self, x) ||
         !(now = first_moment(self, cached, &again)) ||
         !rf_accu_begins_map(rf_word(addr), word, now, accu_shares(self, x) ? self->locks : 0))
         return false;
@@ -83,17 +120,18 @@ static inline __attribute__((always_inline)) bool accu_second_read(struct rf_sel
     return true;
 }
 
-/* A word of one of the two plain forms, or mixed. */
+/* A word of one of the two plain forms, or mixed. `alone`: the bytes are all of the access. */
 static inline __attribute__((always_inline)) bool accu_word_step(struct rf_self *self, struct rf_cached_moment *cached,
                                                                  uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
-                                                                 unsigned flags, uint64_t word)
+                                                                 unsigned flags, bool alone, uint64_t word)
 {
     uint64_t *place = rf_word(addr), next;
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), now;
     bool writes = flags & RF_A_WRITE, again;
+    if (rf_word_has_two(word))
+        return false;
     if (rf_moment_is_hot(y)) {
-        if (rf_moment_locks(y) != self->locks || rf_word_has_two(word) || !accu_joins(self, x, writes) ||
-            !(next = first_join(word, mask, writes)))
+        if (rf_moment_locks(y) != self->locks || !accu_joins(self, x, writes) || !(next = first_join(word, mask, writes)))
             return false;
         if (next == word)
             return true;
@@ -105,21 +143,24 @@ static inline __attribute__((always_inline)) bool accu_word_step(struct rf_self 
             rf_nearby_put(self, place, mask, y, cached->note);
         return true;
     }
-    if ((word & RF_ODD_BIT) || rf_cell_is_pair(x) || accu_is_now(self, x) || accu_is_now(self, y))
+    if ((word & RF_ODD_BIT) || accu_is_now(self, rf_cell_w(x)) || accu_is_now(self, y))
         return false;
     if (!writes)
         next = accu_first_read(self, word, mask);
     else
-        next = accu_passes(self, x) && accu_passes(self, y) ? first_write(word, mask) : 0;
-    if (__builtin_expect(!next, 0))
-        return !writes && accu_second_read(self, cached, addr, mask, word);
+        next = (!(mask & RF_WORD_M(word)) || accu_passes(self, y)) && accu_writes_on(self, x) ? first_write(word, mask) : 0;
+    if (__builtin_expect(!next, 0)) {
+        if (writes)
+            return false;
+        return word & RF_WRITES_BIT ? accu_half_read(self, cached, addr, mask, word) : accu_second_read(self, cached, addr, mask, word);
+    }
     if (!(now = first_moment(self, cached, &again)))
         return false;
     next |= (uint64_t)now << 28;
     if (__builtin_expect(!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 0))
         return false;
     rf_touch(place);
-    if (again)
+    if (alone && again)
         rf_keep_step(self, word, next, pc, addr, size, flags, 0);
     return true;
 }
@@ -224,11 +265,13 @@ static inline __attribute__((always_inline)) bool accu_record_step(struct rf_sel
 
 static inline __attribute__((always_inline)) bool accu_step(struct rf_self *self, struct rf_cached_moment *cached,
                                                             uintptr_t addr, unsigned mask, uintptr_t pc, unsigned size,
-                                                            unsigned flags)
+                                                            unsigned flags, bool alone)
 {
     uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_ACQUIRE);
+    if (!alone && rf_word_repeats_plainly(word, mask, flags))
+        return true;
     if (!(word & RF_ODD_BIT) || rf_word_is_mixed(word))
-        return accu_word_step(self, cached, addr, mask, pc, size, flags, word);
+        return accu_word_step(self, cached, addr, mask, pc, size, flags, alone, word);
     if (flags & RF_A_WRITE)
         return false;
     if (rf_word_has_map(word))
@@ -236,20 +279,28 @@ static inline __attribute__((always_inline)) bool accu_step(struct rf_self *self
     return rf_word_is_record(word) && accu_record_step(self, cached, addr, mask, word);
 }
 
-/* As first_access(). */
+/* The same for an access to two granules (guest/first_access.h, 3). */
+static __attribute__((noinline)) bool accu_two(struct rf_self *self, struct rf_cached_moment *cached, uintptr_t addr, unsigned mask,
+                                               uintptr_t pc, unsigned size, unsigned flags)
+{
+    return accu_step(self, cached, addr, mask & 0xff, pc, size, flags, false) &&
+           accu_step(self, cached, addr + RF_GRANULE, mask >> RF_GRANULE, pc, size, flags, false);
+}
+
+/* As first_access(), but two whole granules are two accesses (two_granules()). */
 static inline __attribute__((always_inline)) bool accu_first_access(struct rf_self *self, uintptr_t addr, uintptr_t pc,
                                                                     unsigned size, unsigned flags)
 {
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
     uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
     uint64_t key = rf_access_key(pc, flags, size);
-    if (mask > 0xff)
+    if (size > RF_GRANULE)
         return false;
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool stepped = __builtin_expect(!__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE), 1);
     if (__builtin_expect(!node && stepped, 0)) { /* the first access in a function that was entered */
-        if (repeats_earlier_block(self, __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), mask, flags)) {
+        if (mask <= 0xff && repeats_earlier_block(self, __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), mask, flags)) {
             __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
             __atomic_signal_fence(__ATOMIC_SEQ_CST);
             return true;
@@ -257,8 +308,11 @@ static inline __attribute__((always_inline)) bool accu_first_access(struct rf_se
         node = rf_depot_node(self);
     }
     struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
-    stepped = __builtin_expect(stepped && node && cached->what == key && cached->below == node, 1) &&
-              accu_step(self, cached, addr, mask, pc, size, flags);
+    if (__builtin_expect(stepped && node && cached->what == key && cached->below == node, 1))
+        stepped = __builtin_expect(mask <= 0xff, 1) ? accu_step(self, cached, addr, mask, pc, size, flags, true)
+                                                    : accu_two(self, cached, addr, mask, pc, size, flags);
+    else
+        stepped = false;
     __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return stepped;

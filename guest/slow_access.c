@@ -497,7 +497,7 @@ static __attribute__((noinline)) void repeat_more(uintptr_t addr, uintptr_t pc, 
         return;
     }
     if (more && !((last->how ^ rf_how_of(addr, size, flags)) << 16) && mask <= 0xff && RF_WORD_M(next) != 0xff && is_here(self, last) &&
-        __builtin_expect(!rf_accu, 1) &&
+        (__builtin_expect(!rf_accu, 1) || !(last->race || rf_cell_is_pair(RF_WORD_X(word)))) &&
         __atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         if (__builtin_expect(*rf_touched(place) != 1, 0))
             touch_busily(self, place);
