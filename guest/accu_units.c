@@ -71,6 +71,40 @@ static void accu_step_lanes(uint64_t *lane, unsigned first, unsigned last, struc
     }
 }
 
+/* What a cell is after an access that meets nothing which had to be told, or kept; 0: it does, or would be one of two reads that stay. */
+static inline __attribute__((always_inline)) uint64_t accu_next_cell(const struct rf_self *self, uint64_t cell, uint32_t now, bool writes)
+{
+    uint32_t w = (uint32_t)(cell >> 32), r = (uint32_t)cell;
+    if (accu_is_now(self, w) || (!writes && accu_is_now(self, r)))
+        return cell;
+    if (!accu_passes(self, w) || (r != w && !(writes ? accu_passes(self, r) : accu_is_mine(self, r))))
+        return 0;
+    return (writes ? (uint64_t)now << 32 : cell & UINT64_MAX << 32) | now;
+}
+
+bool rf_accu_lanes_step(struct rf_self *self, uint64_t *place, uint64_t word, unsigned mask, uint32_t now, unsigned flags)
+{
+    unsigned first = (unsigned)__builtin_ctz(mask), last = 31 - (unsigned)__builtin_clz(mask);
+    uint64_t *lane = rf_lane_at(RF_WORD_X(word)), made[RF_GRANULE], cell = ~lane[first], next = 0;
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    bool stepped = __atomic_load_n(place, __ATOMIC_RELAXED) == word;
+    for (unsigned i = first; stepped && i <= last; i++) { /* those of neighbours are often equal */
+        next = lane[i] == cell ? next : accu_next_cell(self, lane[i], now, flags & RF_A_WRITE);
+        cell = lane[i];
+        made[i] = next;
+        stepped = next;
+    }
+    if (__builtin_expect(stepped, 1)) {
+        for (unsigned i = first; i <= last; i++)
+            __atomic_store_n(&lane[i], made[i], __ATOMIC_RELAXED);
+        if (lane[0] == lane[RF_GRANULE - 1])
+            rf_lanes_leave(stripe, place, lane);
+    }
+    rf_spin_unlock(&stripe->lock);
+    return stepped;
+}
+
 /* ---- records ---- */
 
 #define ALL_BYTES (UINT64_C(0xff) << 56)

@@ -14,6 +14,10 @@
  * step. false: nothing was done. */
 bool rf_accu_units_step(uint64_t *place, uint64_t word, unsigned mask, struct rf_step *step);
 
+/* An access of now to bytes that lie together, of a granule whose word was this one, and had lanes: in the most frequent cases. false: nothing
+ * was done. It tells of no race. */
+bool rf_accu_lanes_step(struct rf_self *self, uint64_t *place, uint64_t word, unsigned mask, uint32_t now, unsigned flags);
+
 /* A read of now, to a granule whose word was this one, and had a record: in the most frequent cases, slice by slice; bytes that are read apart
  * from others of their slice become one of their own. *known: this epoch has read them all. false: it was not done, or for some slices, which
  * know it when it is done again. It tells of no race. */

@@ -335,6 +335,26 @@ static __attribute__((noinline)) void word_write(struct rf_self *self, uintptr_t
     word_access(self, addr, pc, size, flags | RF_A_WRITE);
 }
 
+/* AccuLock's access to a granule that had lanes a moment ago. Nothing but such an access is to be done (rf_slow_access). */
+static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
+    rf_busy_begin(self);
+    if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
+        rf_depot_node(self);
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    struct rf_step step = { .self = self, .flags = flags };
+    bool stepped = rf_word_has_lanes(word) && mask <= 0xff && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) &&
+                   rf_accu_units_step(place, word, mask, &step);
+    if (__builtin_expect(step.race, 0)) {
+        rf_end_with_race(self, addr, size, &step, pc);
+        return;
+    }
+    rf_busy_end(self);
+    if (__builtin_expect(!stepped, 0))
+        any_access(addr, pc, size, flags);
+}
+
 /* AccuLock's access to a granule. Nothing but such an access is to be done (rf_slow_access). What has a record, or is a read of a map, is
  * nearly always done where it lies; then hooks do not see in the word that it was made. */
 static __attribute__((noinline)) void accu_word_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
@@ -342,6 +362,10 @@ static __attribute__((noinline)) void accu_word_access(struct rf_self *self, uin
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     bool record = rf_word_is_record(word);
+    if (rf_word_has_lanes(word) && mask <= 0xff) {
+        accu_lanes_access(self, addr, pc, size, flags);
+        return;
+    }
     if (rf_multi || mask > 0xff || !(record || (rf_word_has_map(word) && !(flags & RF_A_WRITE)))) {
         any_access(addr, pc, size, flags);
         return;
@@ -364,26 +388,6 @@ static __attribute__((noinline)) void accu_word_access(struct rf_self *self, uin
         rf_seen_put(addr, known, flags);
     rf_busy_end(self);
     if (__builtin_expect(!known, 0))
-        any_access(addr, pc, size, flags);
-}
-
-/* AccuLock's access to a granule that had lanes a moment ago. Nothing but such an access is to be done (rf_slow_access). */
-static __attribute__((noinline)) void accu_lanes_access(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
-{
-    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
-    rf_busy_begin(self);
-    if (rf_hot.top > self->frames && !rf_hot.top[-1].node) /* the first access in a function that was entered */
-        rf_depot_node(self);
-    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    struct rf_step step = { .self = self, .flags = flags };
-    bool stepped = rf_word_has_lanes(word) && mask <= 0xff && (step.now = rf_moment_at_hand(self, rf_access_key(pc, flags, size))) &&
-                   rf_accu_units_step(place, word, mask, &step);
-    if (__builtin_expect(step.race, 0)) {
-        rf_end_with_race(self, addr, size, &step, pc);
-        return;
-    }
-    rf_busy_end(self);
-    if (__builtin_expect(!stepped, 0))
         any_access(addr, pc, size, flags);
 }
 
@@ -536,10 +540,6 @@ static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, u
         return;
     }
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED);
-    if (__builtin_expect(rf_accu, 0) && rf_word_has_lanes(word)) {
-        accu_lanes_access(self, addr, pc, size, flags);
-        return;
-    }
     const struct rf_last_step *last = rf_last_step_of(self, pc);
     if (last->pc != pc || last->first != rf_hot.first || last->top != rf_hot.top || (word != last->old && (word ^ last->next) << 8)) {
         (__builtin_expect(rf_accu, 0) ? accu : other)(addr, pc, size, flags, self);
