@@ -88,6 +88,7 @@ struct watch {
     char run[80], pair_run[96], host[64], build[65], reports[4096];
     enum mode mode;
     struct rf_leased pair;
+    bool announced;        /* to the store, under the run's name, a run of a mode that it is not: that could not be taken back */
     double began, started; /* the first sign, by clocks of this machine: steadily, and since 1970 */
     struct rf_account *account; /* NULL: there is none */
     char account_place[96];
@@ -196,7 +197,7 @@ static json_t *result_of(const struct watch *watch)
 }
 
 /* Invariant 4. It says itself when it was given: the spool may bring it much later, and the store's clock be another. */
-static void give_sign(struct watch *watch)
+static json_t *sign_of(struct watch *watch)
 {
     json_t *result = result_of(watch);
     if (watch->started == 0) {
@@ -206,8 +207,37 @@ static void give_sign(struct watch *watch)
     json_object_set_new(result, "unfinished", json_true());
     json_object_set_new(result, "started", json_integer((json_int_t)watch->started));
     json_object_set_new(result, "heard", json_integer((json_int_t)(watch->started + now() - watch->began)));
+    return result;
+}
+
+static void give_sign(struct watch *watch)
+{
+    json_t *result = sign_of(watch);
     deliver(watch, result, false);
     json_decref(result);
+}
+
+/* It may become a run of this mode. False: the store does not know of it, nor will it, as nothing is left in the spool. */
+static bool announce(struct watch *watch, enum mode mode)
+{
+    watch->mode = mode;
+    json_t *result = sign_of(watch);
+    watch->mode = NONE;
+    bool done = rf_store_apply(watch->store, result) == RF_STORE_DONE;
+    json_decref(result);
+    return done;
+}
+
+/* The store did not take back what was announced. If the run itself has that name, what it says next takes its place. If not, a run that
+ * took no time does, now or from the spool: it counts nowhere. */
+static void take_back(struct watch *watch)
+{
+    if (!watch->announced || watch->mode != CHASE || !strcmp(watch->pair_run, watch->run))
+        return;
+    json_t *nothing = json_pack("{s:s, s:s, s:s, s:s, s:s}", "redflag", "run", "id", watch->run, "mode", mode_names[NONE], "host",
+                                watch->host, "build", watch->build);
+    deliver(watch, nothing, false);
+    json_decref(nothing);
 }
 
 static double until_next_sign(double so_far)
@@ -265,11 +295,8 @@ static bool is_affordable(struct watch *watch, enum mode mode)
     double rate = strtod(watch->overhead, NULL) / 100;
     if (watch->mode_count == 1) /* nothing else is wanted */
         return true;
-    if (!watch->store)
+    if (!watch->store || !announce(watch, mode))
         return false;
-    watch->mode = mode;
-    give_sign(watch);
-    watch->mode = NONE;
     bool known = ask_spent(watch, spent);
     if (known && spent[mode].runs + spent[mode].open == 0)
         return true;
@@ -286,7 +313,7 @@ static bool is_affordable(struct watch *watch, enum mode mode)
     }
     if (known && longer + waited <= rate * all)
         return true;
-    rf_store_give_back(watch->store, watch->run);
+    watch->announced = rf_store_give_back(watch->store, watch->run) != RF_STORE_DONE;
     return false;
 }
 
@@ -497,6 +524,7 @@ static int run(struct watch *watch)
     close(fd);
     if (watch->mode == CHASE)
         make_account(watch);
+    take_back(watch);
     give_sign(watch);
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);

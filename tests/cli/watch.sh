@@ -139,6 +139,31 @@ done <<RUNS
 100 4 3 no
 100 1 3 caper
 RUNS
+sql() { # FILE STATEMENT
+    python3 -c 'import sqlite3, sys
+base = sqlite3.connect(sys.argv[1])
+for row in base.execute(sys.argv[2]):
+    print(*row)
+base.commit()' "$1" "$2"
+}
+# A store that fails just while a run that is refused is announced, or while that is taken back: it does not stay as one that is not over.
+for event in "INSERT ON runs WHEN NEW.mode = 'caper'" "DELETE ON runs"; do
+    rm -f one.db spool.jsonl
+    for i in $(seq 20); do known "r$i" chase 1 0; done >one.jsonl
+    known c caper 3 0 >>one.jsonl
+    printf 'other.c:1 other.c:2\n%s %s\n' "$racy" "$racy" >one.pairs # the first lease has the run's name, and is not used
+    "$redflag" store -s one.db import one.pairs
+    "$redflag" store -s one.db merge one.jsonl
+    sql one.db "CREATE TRIGGER stuck BEFORE $event BEGIN SELECT RAISE(ABORT, 'stuck'); END"
+    watch 7 --patience 0 -s one.db --modes caper,chase -- ./app </dev/null
+    grep -q 'chased' err || fail "$event: $(cat err)"
+    sql one.db "DROP TRIGGER stuck"
+    "$redflag" store -s one.db merge >/dev/null 2>&1 || :
+    watch 7 --patience 0 -s one.db --modes none -- ./app </dev/null # brings what was spooled
+    [ "$(sql one.db "SELECT count(*) FROM runs WHERE mode = 'caper' AND heard IS NOT NULL")" -eq 0 ] ||
+        fail "$event: $(sql one.db "SELECT * FROM runs WHERE heard IS NOT NULL")"
+    [ "$(sql one.db "SELECT count(*) FROM runs WHERE seconds IS NOT NULL")" -eq 23 ] || fail "$event: $(sql one.db "SELECT * FROM runs")"
+done
 # PACER's runs, too; what Caper took counts.
 while read -r runs pacer caper answer; do # so many runs of a second, one of PACER's, and one of Caper's
     rm -f one.db
