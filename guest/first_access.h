@@ -12,6 +12,7 @@
 #include "guest/granule.h"
 #include "guest/last_steps.h"
 #include "guest/nearby.h"
+#include "guest/policy.h"
 #include "guest/refusal.h"
 #include "guest/seen.h"
 #include "guest/steps.h"
@@ -95,6 +96,63 @@ static inline __attribute__((always_inline)) uint32_t first_moment(struct rf_sel
     if (__builtin_expect(rf_moment_is_last(self), 0))
         return 0;
     return cached->moment = rf_moment_take(self, cached->note, self->locks);
+}
+
+/* The shortest of the ways, which most accesses take that are not repeated ones: a word of one of the two plain forms, without a pair and not
+ * of this epoch, of which one cell stays at most. It needs no stack: what calls anything is left to first_access(). true: it was made. The
+ * thread is not busy before, and busy afterwards if it was made; else it may be. */
+static inline __attribute__((always_inline)) bool first_turn(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+    unsigned mask = size == RF_GRANULE ? 0xff : ((1u << size) - 1) << addr % RF_GRANULE;
+    if (__builtin_expect((size == RF_GRANULE ? addr % RF_GRANULE != 0 : mask > 0xff) || rf_policy_no_hot, 0))
+        return false;
+    __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE), 0))
+        return false;
+    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
+    if ((word & RF_ODD_BIT) || rf_moment_is_hot(y) || rf_cell_is_pair(x) || !ordered(self, y) || (x && !ordered(self, x)))
+        return false;
+    unsigned m = RF_WORD_M(word), others = m & ~mask;
+    if (flags & RF_A_WRITE) { /* first_write() */
+        if (mask == 0xff) {
+            x = 0;
+        } else if (others) {
+            if ((m | mask) != 0xff || !(word & RF_WRITES_BIT))
+                return false;
+            x = y;
+        }
+        next = RF_WORD(mask, 0, x) | RF_WRITES_BIT;
+    } else { /* first_read() */
+        if (word & RF_WRITES_BIT) {
+            if (m != 0xff)
+                return false;
+            x = y;
+        } else if (others) {
+            return false;
+        }
+        next = RF_WORD(mask, 0, x);
+    }
+    uint64_t key = rf_access_key(pc, flags, size);
+    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
+    struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
+    if (__builtin_expect(!node || cached->what != key || cached->below != node, 0))
+        return false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what is needed from here on is loaded again: registers are few */
+    uint32_t now = cached->moment;
+    if (rf_moment_is_hot(now) && rf_moment_locks(now) == self->locks) {
+        next |= (uint64_t)now << 28;
+        if (__builtin_expect(!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 0))
+            return false;
+        rf_keep_step(self, word, next, pc, addr, size, flags, 0);
+        return true;
+    }
+    if (__builtin_expect(rf_moment_is_last(self), 0))
+        return false;
+    now = cached->moment = rf_moment_take_hot(self, cached->note, self->locks);
+    next |= (uint64_t)now << 28;
+    return __builtin_expect(__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 1);
 }
 
 /* Bytes of one granule: all of the access if `alone`. The thread is busy. false: nothing was done. */

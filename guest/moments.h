@@ -105,14 +105,23 @@ static inline void rf_last_steps_end(struct rf_self *self)
     self->ordered_cell = 0;
 }
 
-/* There is one left. */
-static inline uint32_t rf_moment_take(struct rf_self *self, uint32_t note, uint32_t locks)
+/* There is one left, and hooks look at it: not rf_policy_no_hot (guest/policy.h). */
+static inline __attribute__((always_inline)) uint32_t rf_moment_take_hot(struct rf_self *self, uint32_t note, uint32_t locks)
 {
-    extern bool rf_policy_no_hot RF_OURS; /* guest/policy.h */
-    uint32_t moment = self->next_moment++;
+    uint32_t moment = self->next_moment;
+    self->next_moment = moment + 1;
     self->thread.clock.times[self->thread.slot]++;
     ((struct rf_noted *)RF_NOTES)[moment] = (struct rf_noted){ note, locks };
-    rf_hot.span = __builtin_expect(rf_policy_no_hot, 0) ? 0 : self->next_moment - (uint32_t)rf_hot.first;
+    rf_hot.span = moment + 1 - (uint32_t)rf_hot.first;
+    return moment;
+}
+
+static inline uint32_t rf_moment_take(struct rf_self *self, uint32_t note, uint32_t locks)
+{
+    extern bool rf_policy_no_hot RF_OURS;
+    uint32_t moment = rf_moment_take_hot(self, note, locks);
+    if (__builtin_expect(rf_policy_no_hot, 0))
+        rf_hot.span = 0;
     return moment;
 }
 

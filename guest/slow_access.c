@@ -529,26 +529,9 @@ static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *s
     return false;
 }
 
-/* Where the hot hooks go on: a leaf for what is most frequent, with the stack in those that it jumps to. */
-static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, way *other,
-                                                               way *accu)
+/* The end of a step that was made here. The thread is busy. */
+static inline __attribute__((always_inline)) void end_quickly(struct rf_self *self, uint64_t *place)
 {
-    struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
-                             rf_world_fences || rf_tap || rf_detour, 0)) {
-        any_access(addr, pc, size, flags);
-        return;
-    }
-    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_RELAXED);
-    const struct rf_last_step *last = rf_last_step_of(self, pc);
-    if (last->pc != pc || last->first != rf_hot.first || last->top != rf_hot.top || (word != last->old && (word ^ last->next) << 8)) {
-        (__builtin_expect(rf_accu, 0) ? accu : other)(addr, pc, size, flags, self);
-        return;
-    }
-    if (word != last->old || !repeat_equal(self, last, place, pc, rf_how_of(addr, size, flags))) {
-        repeat_more(addr, pc, size, flags, self);
-        return;
-    }
     if (__builtin_expect(*rf_touched(place) != 1, 0)) {
         end_touching(self, place);
         return;
@@ -559,9 +542,43 @@ static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, u
         rf_signals_deliver();
 }
 
+/* Where the hot hooks go on: a leaf for what is most frequent, with the stack in those that it jumps to. */
+static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, way *other,
+                                                               way *accu)
+{
+    struct rf_self *self = rf_hot.self;
+    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
+                             rf_world_fences || rf_tap || rf_detour, 0)) {
+        any_access(addr, pc, size, flags);
+        return;
+    }
+    const struct rf_last_step *last = rf_last_step_of(self, pc);
+    uint64_t *place = rf_word(addr), word;
+    if (last->pc != pc || last->first != rf_hot.first || last->top != rf_hot.top ||
+        ((word = __atomic_load_n(place, __ATOMIC_RELAXED)) != last->old && (word ^ last->next) << 8)) {
+        if (__builtin_expect(rf_accu, 0))
+            accu(addr, pc, size, flags, self);
+        else
+            other(addr, pc, size, flags, self);
+        return;
+    }
+    if (word != last->old || !repeat_equal(self, last, place, pc, rf_how_of(addr, size, flags))) {
+        repeat_more(addr, pc, size, flags, self);
+        return;
+    }
+    end_quickly(self, place);
+}
+
 void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     hook_goes_on(addr, pc, size, flags, other_access, accu_other);
+}
+
+/* In one look, before there is anything on the stack: a first_turn() would not be made. */
+static inline __attribute__((always_inline)) bool is_no_turn(uintptr_t addr, unsigned size)
+{
+    uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED);
+    return (word & RF_ODD_BIT) || (size < RF_GRANULE && rf_moment_is_hot(RF_WORD_Y(word)));
 }
 
 /* The same where size and flags are constants: what comes next, and is not a repetition, knows them, too. */
@@ -578,9 +595,22 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
         (void)unused, (void)unused_too;                                                                                             \
         first_or_word(self, addr, pc, size, flags);                                                                                 \
     }                                                                                                                               \
+    static __attribute__((noinline)) void turn_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,     \
+                                                            struct rf_self *self)                                                   \
+    {                                                                                                                               \
+        if (is_no_turn(addr, size)) {                                                                                               \
+            first_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
+        } else if (__builtin_expect(first_turn(self, addr, pc, size, flags), 1)) {                                                  \
+            end_quickly(self, rf_word(addr));                                                                                       \
+        } else {                                                                                                                    \
+            __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);                                                                     \
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);                                                                                \
+            first_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
+        }                                                                                                                           \
+    }                                                                                                                               \
     void rf_slow_##kind##size(uintptr_t addr, uintptr_t pc)                                                                         \
     {                                                                                                                               \
-        hook_goes_on(addr, pc, size, flags, first_##kind##size, accu_##kind##size);                                                 \
+        hook_goes_on(addr, pc, size, flags, turn_##kind##size, accu_##kind##size);                                                  \
     }
 #define SLOW_BOTH(size) SLOW(read, size, 0) SLOW(write, size, RF_A_WRITE)
 RF_SLOW_SIZES(SLOW_BOTH)
