@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How often PACER reports each of ten known races, by rate (PACER, Figures 3 to 5): seeded runs of bench/pacer_races.c.
 #   RUNS=300 RATES="0.01 0.03 0.1" B=build bench/pacer.sh >results      prints RATE RACE FOUND RUNS, a line each; all rates at once
+#   DETECTOR=literace CALLS=100000                                     another one; functions that were called before their race
 #   bench/pacer.sh --table <results                                    the table of doc/pacer.md
 #   bench/pacer.sh --plot <results >doc/pacer.svg                      its plot
 set -eu
@@ -75,7 +76,7 @@ seed() {
 # at RATE: its lines
 at() {
     for ((run = 1; run <= runs; run++)); do
-        REDFLAG_OPTIONS=detector=pacer:rate=$1:seed=$(seed "$1" "$run"):suppress_equal_addresses=0 "$scratch/races" 2>&1 |
+        REDFLAG_OPTIONS=detector=${DETECTOR:-pacer}:rate=$1:seed=$(seed "$1" "$run"):suppress_equal_addresses=0 "$scratch/races" "${CALLS:-0}" 2>&1 |
             sed -n 's/^    #0 write_\([0-9]\) .*/\1/p' | sort -u
     done | awk -v rate="$1" -v runs="$runs" '{ found[$1]++ } END { for (i = 0; i < 10; i++) print rate, i, found[i] + 0, runs }'
 }
