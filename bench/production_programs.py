@@ -161,18 +161,29 @@ def calls(program, name):
 
 GOALS = ("native", "chase-5", "sites", "steady") # what must be known well
 LONG = ("litehb", "fullhb", "first")             # what need not, and takes long
+UNSURE, MOST = 0.05, 4                           # how well, and how often at most, in multiples of ROUNDS
 
 
 def rounds_of(name):
     return ROUNDS if name in GOALS else 1 if name in LONG else (ROUNDS + 1) // 2
 
 
+def unsure(taken):
+    """Of the median processor time: about how far it may be off, as a part of it."""
+    times = sorted(processor for processor, _ in taken)
+    quarter = len(times) // 4
+    return (times[-1 - quarter] - times[quarter]) / statistics.median(times) / math.sqrt(len(times))
+
+
 def medians(variants, before=None):
-    """variants: name -> (command, environment), with "native". The median processor and wall time of each. before(name) comes first."""
+    """variants: name -> (command, environment), with "native". The median processor and wall time of each. before(name) comes first. If the
+    uninstrumented program's own times say little of its median, what has a goal is run more often."""
     times = {name: [] for name in variants}
     others = [name for name in variants if name != "native"]
-    for number in range(ROUNDS):
-        turn = [name for name in others if number < rounds_of(name)]
+    for number in range(MOST * ROUNDS):
+        if number >= ROUNDS and unsure(times["native"]) < UNSURE:
+            break
+        turn = [name for name in others if number < rounds_of(name) or (number >= ROUNDS and name in GOALS)]
         for name in ["native"] + (turn if number % 2 == 0 else turn[::-1]) + ["native"]:
             if before:
                 before(name)
@@ -185,8 +196,9 @@ def medians(variants, before=None):
 
 
 def how_often():
-    return "medians of %d runs (LiteHB, FullHB, first runs: 1; what has no goal: %d; uninstrumented: %d), taking turns" % (
-        ROUNDS, (ROUNDS + 1) // 2, 2 * ROUNDS)
+    return ("medians of %d runs (LiteHB, FullHB, first runs: 1; what has no goal: %d; uninstrumented: %d), taking turns, and of up to "
+            "%d times as many of what has a goal where the uninstrumented program's own times differ much") % (
+        ROUNDS, (ROUNDS + 1) // 2, 2 * ROUNDS, MOST)
 
 
 def mean(values):

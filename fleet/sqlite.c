@@ -4,6 +4,8 @@
  * 2. A writer waits for the others, up to a minute: with hundreds of processes each waits for hundreds of short transactions. Every
  *    transaction that writes begins as one (BEGIN IMMEDIATE), so none finds at its end that it cannot have the lock.
  */
+#include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +15,25 @@
 
 #define PATIENCE_MS 60000
 
+/* What the system says: of a file that cannot be opened or made, whether its directory can be written, as there are files beside it. 0:
+ * nothing. */
+static int reason(const struct rf_sql *sql, int code)
+{
+    const char *slash = strrchr(sql->where, '/');
+    char directory[PATH_MAX];
+    if (code == SQLITE_IOERR)
+        return sql->handle ? sqlite3_system_errno(sql->handle) : 0;
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - sql->where) + 1 : 1, slash ? sql->where : ".");
+    return code == SQLITE_CANTOPEN && access(directory, W_OK) != 0 ? errno : 0;
+}
+
 static enum rf_sql_answer failed(struct rf_sql *sql, int code)
 {
     const char *why = sql->handle ? sqlite3_errmsg(sql->handle) : sqlite3_errstr(code);
+    int system = reason(sql, code & 0xff);
     if ((code & 0xff) == SQLITE_CANTOPEN)
         why = "cannot be opened or made";
-    snprintf(sql->error, sizeof sql->error, "%.300s: %.200s", sql->where, why);
+    snprintf(sql->error, sizeof sql->error, "%.300s: %.100s%s%.90s", sql->where, why, system ? ": " : "", system ? strerror(system) : "");
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -311,6 +311,29 @@ status=0
 wait "$number" || status=$?
 [ "$status" -eq 9 ] || fail "a signal: exit $status"
 
+# A full disk, as one on which no file may grow: one line that says so, nothing of it is there, and what was there is.
+full() {
+    (
+        trap '' XFSZ
+        ulimit -f 0
+        exec "$@"
+    ) 2>&1 | cat >err
+}
+rm -f one.db spool.jsonl
+echo "$racy $safe" >one.pairs
+echo "$safe $safe" >two.pairs
+"$redflag" store -s one.db import one.pairs
+"$redflag" store -s one.db export >before
+full "$redflag" store -s one.db import two.pairs
+[ "$(cat err)" = "redflag store: one.db: disk I/O error: File too large" ] || fail "a full disk: $(cat err)"
+full "$redflag" watch --patience 0 -s one.db --modes none -- ./app </dev/null # the spool is as full
+[ "$(grep -c 'what was found is lost: .*spool.jsonl: File too large' err)" -eq 1 ] || fail "watch on a full disk: $(cat err)"
+"$redflag" store -s one.db export | cmp - before || fail "a full disk: something is lost, or half of something is there"
+[ ! -s spool.jsonl ] || fail "a full disk: half of a line is in the spool: $(cat spool.jsonl)"
+status=0
+(trap '' XFSZ && ulimit -f 0 && "$redflag" store -s one.db import two.pairs 2>/dev/null) || status=$?
+[ $status -eq 2 ] || fail "a full disk: exit $status"
+
 for bad in "" "--modes x ./app" "--rate 2 ./app" "--lease 1 ./app" "--unknown ./app"; do
     status=0
     # shellcheck disable=SC2086
