@@ -161,7 +161,7 @@ def calls(program, name):
 
 GOALS = ("native", "chase-5", "sites", "steady") # what must be known well
 LONG = ("litehb", "fullhb", "first")             # what need not, and takes long
-UNSURE, MOST = 0.05, 4                           # how well, and how often at most, in multiples of ROUNDS
+UNSURE, MOST = 0.05, 3                           # how well, and how often at most, in multiples of ROUNDS
 
 
 def rounds_of(name):
