@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the static pre-filter saves (Tables 1 and 2 of the Goldilocks paper): the sites of each kernel that are in no pair of
 # `redflag static` are left out by `redflag run --unchecked`. Processor time, the least of RUNS runs.
-#   bench/unchecked.sh [KERNEL...]     REDFLAG names the command; PERCENT of the kernels' work is done (default 20)
+#   bench/unchecked.sh [KERNEL...]     REDFLAG names the command, DETECTOR the detector (fasttrack); PERCENT of the kernels' work is done (default 20)
 set -eu
 cd "$(dirname "$0")/.."
 redflag=$(realpath "${REDFLAG:-build/redflag}")
@@ -35,8 +35,8 @@ for kernel; do
         FNR == NR { n = split($0, site, " "); for (i = 1; i <= n; i++) { sub(/.*\//, "", site[i]); racy[site[i]] = 1 } next }
         { line = $1; sub(/:[0-9]+$/, "", line); sub(/.*\//, "", line) }
         line ~ /:[0-9]+$/ && !(line in racy) { print $NF }' "$dir/pairs" "$dir/sites" >"$dir/unchecked"
-    native=$(cost "$dir/native") all=$(cost "$redflag" run "$dir/checked")
-    rest=$(cost "$redflag" run --unchecked="$dir/unchecked" "$dir/checked")
+    native=$(cost "$dir/native") all=$(cost "$redflag" run -d "${DETECTOR:-fasttrack}" "$dir/checked")
+    rest=$(cost "$redflag" run -d "${DETECTOR:-fasttrack}" --unchecked="$dir/unchecked" "$dir/checked")
     printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$kernel" "$(wc -l <"$dir/sites")" "$(wc -l <"$dir/unchecked")" \
         "$native" "$all" "$(ratio "$all" "$native")" "$rest" "$(ratio "$rest" "$native")"
 done
