@@ -495,6 +495,9 @@ WRITES(computed_before) /* - */
 WRITES(computed_stored) /* - */
 WRITES(computed_other) /* + */
 WRITES(computed_after) /* + */
+WRITES(stack_before) /* - */
+WRITES(stack_other) /* + */
+WRITES(stack_after) /* - */
 WRITES(relaxed_before) /* - */
 WRITES(relaxed_stored) /* + */
 WRITES(number_before) /* - */
@@ -507,7 +510,7 @@ static void everything(struct box *b) /* for all that the text says */
     static void (*const all[])(struct box *) = {
         pieces_before, pieces_stored, pieces_other, pieces_after, unaligned_before, unaligned_stored, unaligned_other, unaligned_after,
         library_before, library_stored, library_other, library_after, computed_before, computed_stored, computed_other, computed_after,
-        relaxed_before, relaxed_stored, number_before, number_stored, fiber_before, fiber_after, raw };
+        stack_before, stack_other, stack_after, relaxed_before, relaxed_stored, number_before, number_stored, fiber_before, fiber_after, raw };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         all[i](b);
 }
@@ -544,6 +547,16 @@ static void *owner(void *unused)
     distance = (char *)box - (char *)base;
     computed_stored(box);
     computed_after(take_turns(box));
+    struct box held = { 0, { 0 } }; /* on the stack, and known to a block that is published in pieces */
+    box = calloc(1, sizeof *box);
+    box->room[0] = (long)&held;
+    stack_before(&held);
+    bits = (uintptr_t)box;
+    pieces[0] = (uint32_t)bits;
+    pieces[1] = (uint32_t)(bits >> 32);
+    take_turns(box);
+    stack_after(&held);
+    sink = held.value;
     box = calloc(1, sizeof *box);
     relaxed_before(box);
     atomic_store_explicit(&relaxed, box, memory_order_relaxed);
@@ -578,6 +591,9 @@ static void *stranger(void *unused)
     sem_post(&used);
     sem_wait(&told);
     computed_other((struct box *)((char *)base + distance));
+    sem_post(&used);
+    sem_wait(&told);
+    stack_other((struct box *)((struct box *)((uintptr_t)pieces[1] << 32 | pieces[0]))->room[0]);
     sem_post(&used);
     return unused;
 }
