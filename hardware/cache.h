@@ -261,16 +261,31 @@ static inline size_t rf_cache_place(const struct rf_cache *cache, enum rf_whose 
 /* A line that nobody shares, yet, at a place that rf_cache_place() gave. */
 static inline void rf_cache_put(struct rf_cache *cache, enum rf_whose whose, size_t place, rf_key key, enum rf_mesi state)
 {
-    uint64_t way = rf_cache_way(cache, whose, place), set = rf_cache_set_at(cache, whose, place),
-             *order = rf_cache_order(cache, whose, set);
+    uint64_t way = rf_cache_way(cache, whose, place), set = rf_cache_set_at(cache, whose, place);
     rf_cache_keys(cache, whose, set)[way] = key;
     rf_cache_bytes(cache, whose, set, 1)[way] = (uint8_t)state;
-    if (rf_cache_ways(cache, whose) == 8 && *order >> 56 == way) /* nearly always it is the last */
-        *order = *order << 8 | way;
-    else
-        rf_cache_touch(cache, whose, place);
+    rf_cache_touch(cache, whose, place);
     for (uint32_t i = 0; i < rf_cache_stride(cache, whose); i++)
         rf_cache_sharing(cache, whose, place)[i] = 0;
+}
+
+/* Puts a line into a private cache, where none is pinned, in place of the one that must go: `victim`, or 0. Returns where. Of eight ways
+ * the last in order becomes the first, and nothing need be looked for. */
+static inline size_t rf_cache_replace(struct rf_cache *cache, uint64_t set, rf_key key, enum rf_mesi state, rf_key *victim)
+{
+    if (rf_cache_ways(cache, RF_PRIVATE) != 8) {
+        size_t place = rf_cache_place(cache, RF_PRIVATE, set, 0);
+        *victim = *rf_cache_key(cache, RF_PRIVATE, place);
+        rf_cache_put(cache, RF_PRIVATE, place, key, state);
+        return place;
+    }
+    uint64_t *order = rf_cache_order(cache, RF_PRIVATE, set), way = *order >> 56;
+    rf_key *keys = rf_cache_keys(cache, RF_PRIVATE, set);
+    *order = *order << 8 | way;
+    *victim = keys[way];
+    keys[way] = key;
+    rf_cache_bytes(cache, RF_PRIVATE, set, 1)[way] = (uint8_t)state;
+    return (set << rf_cache_shift(cache, RF_PRIVATE)) + way;
 }
 
 /* Who may share it, a bit for each core. */

@@ -60,14 +60,12 @@ void rf_machine_free(struct rf_machine *machine)
 
 /* ---- making room ---- */
 
-/* The set of a cache for a line that `outer` has at a place: which says it, if it has as many sets. */
+/* The set of a cache for a line that `outer` has in this set: which says it, if it has as many. */
 static uint64_t set_from(const struct rf_machine *machine, const struct rf_cache *cache, const struct rf_cache *outer,
-                         enum rf_whose whose, size_t place)
+                         uint64_t set, rf_key key)
 {
-    rf_key key;
     if (__builtin_expect(cache->mask <= outer->mask, 1))
-        return rf_cache_set_at(outer, whose, place) & cache->mask;
-    key = *rf_cache_key(outer, whose, place);
+        return set & cache->mask;
     if (!(key & RF_KEY_METADATA))
         return key & cache->mask;
     const struct rf_metadata *line = rf_key_contents(machine, key);
@@ -78,7 +76,7 @@ static uint64_t set_from(const struct rf_machine *machine, const struct rf_cache
 static void drop_from(struct rf_machine *machine, uint32_t core, rf_key key, size_t at)
 {
     struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
-    rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, RF_PRIVATE, at), key);
+    rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, rf_cache_set_at(l2, RF_PRIVATE, at), key), key);
     rf_cache_clear(l2, RF_PRIVATE, at);
 }
 
@@ -86,9 +84,10 @@ static void drop_from(struct rf_machine *machine, uint32_t core, rf_key key, siz
 static void drop_private(struct rf_machine *machine, uint64_t sharers, size_t place)
 {
     rf_key key = *rf_cache_key(&machine->llc, RF_COMMON, place);
+    uint64_t set = rf_cache_set_at(&machine->llc, RF_COMMON, place);
     for (; sharers; sharers &= sharers - 1) {
         const struct rf_cache *l2 = &machine->l2[__builtin_ctzll(sharers)];
-        size_t at = rf_cache_find_in(l2, RF_PRIVATE, set_from(machine, l2, &machine->llc, RF_COMMON, place), key);
+        size_t at = rf_cache_find_in(l2, RF_PRIVATE, set_from(machine, l2, &machine->llc, set, key), key);
         if (at != RF_NOWHERE) /* or it is not in the first level either */
             drop_from(machine, (uint32_t)__builtin_ctzll(sharers), key, at);
     }
@@ -115,24 +114,26 @@ static __attribute__((noinline)) size_t room_in_llc(struct rf_machine *machine, 
     return place;
 }
 
+/* These are in the way of every miss. */
+#define INLINE static inline __attribute__((always_inline))
+
 /* `sets`: see rf_machine_prefetch(). */
-static size_t fill_l1(struct rf_machine *machine, uint32_t core, uint64_t sets, rf_key key, enum rf_mesi state)
+INLINE size_t fill_l1(struct rf_machine *machine, uint32_t core, uint64_t sets, rf_key key, enum rf_mesi state)
 {
     struct rf_cache *l1 = &machine->l1[core];
-    size_t at = rf_cache_place(l1, RF_PRIVATE, sets & l1->mask, 0);
-    rf_cache_put(l1, RF_PRIVATE, at, key, state);
-    return at;
+    rf_key victim;
+    return rf_cache_replace(l1, sets & l1->mask, key, state, &victim);
 }
 
 /* Into the second level of a core, of which the first then may have it; `place` is where the last level has it. */
-static size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t sets, rf_key key, enum rf_mesi state, size_t place)
+INLINE size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t sets, rf_key key, enum rf_mesi state, size_t place)
 {
     struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core], *llc = &machine->llc;
-    size_t at = rf_cache_place(l2, RF_PRIVATE, sets & l2->mask, 0);
-    rf_key victim = *rf_cache_key(l2, RF_PRIVATE, at);
+    rf_key victim;
+    uint64_t set = sets & l2->mask;
+    size_t at = rf_cache_replace(l2, set, key, state, &victim);
     if (victim)
-        rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, RF_PRIVATE, at), victim);
-    rf_cache_put(l2, RF_PRIVATE, at, key, state);
+        rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, set, victim), victim);
     rf_cache_share(llc, RF_COMMON, place, core);
     rf_cache_touch(llc, RF_COMMON, place);
     return at;
@@ -184,9 +185,10 @@ static void alone(struct rf_machine *machine, uint32_t core, rf_key key)
         machine->exclusive(machine->context, core, rf_key_line(key));
 }
 
-/* A write to a line that the core has: from shared it asks the others first. */
+/* A write to a line that the core has, not modified: from shared it asks the others first. `first` and `second` are where its levels
+ * have it. */
 static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, uint32_t core, rf_key key,
-                                                    enum rf_mesi state)
+                                                    enum rf_mesi state, size_t first, size_t second)
 {
     uint32_t cycles = 0;
     if (state == RF_SHARED) {
@@ -195,8 +197,8 @@ static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, 
         machine->bus = true;
         cycles = (uint32_t)machine->config->bus_cycles;
     }
-    if (state != RF_MODIFIED)
-        set_states(machine, core, key, rf_cache_find(&machine->l2[core], RF_PRIVATE, key), RF_MODIFIED);
+    *rf_cache_state(&machine->l1[core], RF_PRIVATE, first) = RF_MODIFIED;
+    *rf_cache_state(&machine->l2[core], RF_PRIVATE, second) = RF_MODIFIED;
     if (state == RF_SHARED)
         alone(machine, core, key);
     return cycles;
@@ -238,19 +240,20 @@ uint32_t rf_machine_far(struct rf_machine *machine, uint32_t core, rf_key key, b
 {
     const struct rf_config *config = machine->config;
     struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
+    size_t second = rf_cache_find(l2, RF_PRIVATE, key);
     if (at != RF_NOWHERE) { /* a write to a line that is not modified */
         rf_cache_touch(l1, RF_PRIVATE, at);
         machine->traffic.l1_hits++;
         return (uint32_t)config->l1_cycles +
-               write_hit(machine, core, key, (enum rf_mesi) * rf_cache_state(l1, RF_PRIVATE, at));
+               write_hit(machine, core, key, (enum rf_mesi) * rf_cache_state(l1, RF_PRIVATE, at), at, second);
     }
-    at = rf_cache_find(l2, RF_PRIVATE, key);
-    if (at != RF_NOWHERE) {
-        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(l2, RF_PRIVATE, at);
-        rf_cache_touch(l2, RF_PRIVATE, at);
+    if (second != RF_NOWHERE) {
+        enum rf_mesi state = (enum rf_mesi) * rf_cache_state(l2, RF_PRIVATE, second);
+        rf_cache_touch(l2, RF_PRIVATE, second);
         machine->traffic.l2_hits++;
-        fill_l1(machine, core, key, key, state);
-        return (uint32_t)config->l2_cycles + (write && state != RF_MODIFIED ? write_hit(machine, core, key, state) : 0);
+        at = fill_l1(machine, core, key, key, state);
+        return (uint32_t)config->l2_cycles +
+               (write && state != RF_MODIFIED ? write_hit(machine, core, key, state, at, second) : 0);
     }
     return miss(machine, core, key, write);
 }
