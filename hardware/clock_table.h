@@ -21,7 +21,8 @@ struct rf_clock_table {
     uint64_t idle; /* a bit for each clock that no cell refers to; of clock 0 nobody asks */
     uint32_t current;
     uint32_t next; /* where the search for a free one begins */
-    /* by the low bits of a time: how many clocks have such a time, and which got one last */
+    uint32_t newest; /* no clock ever stood for a later time */
+    /* by the low bits of a time, but the lowest, which is the same nearly always (core/order.h, 5.): how many clocks have such a time, and which got one last */
     uint8_t alike[256], latest[256];
 };
 
@@ -43,13 +44,19 @@ static inline void rf_clock_loses(struct rf_clock_table *table, uint32_t clock, 
     table->idle |= (uint64_t)!table->references[clock] << clock;
 }
 
+static inline uint32_t rf_clock_bucket(uint32_t time)
+{
+    return time / 2 & 255;
+}
+
 static inline void rf_clock_assign(struct rf_clock_table *table, uint32_t clock, uint32_t time)
 {
     if (table->times[clock])
-        table->alike[table->times[clock] & 255]--;
+        table->alike[rf_clock_bucket(table->times[clock])]--;
     table->times[clock] = time;
-    table->alike[time & 255]++;
-    table->latest[time & 255] = (uint8_t)clock;
+    table->alike[rf_clock_bucket(time)]++;
+    table->latest[rf_clock_bucket(time)] = (uint8_t)clock;
+    table->newest = time > table->newest ? time : table->newest;
 }
 
 static inline bool rf_clock_stands_for(const struct rf_clock_table *table, uint32_t clock, uint32_t time)
@@ -60,12 +67,12 @@ static inline bool rf_clock_stands_for(const struct rf_clock_table *table, uint3
 /* The clock that stands for a time, of which there is one at most; 0: none. */
 static inline uint32_t rf_clock_find(const struct rf_clock_table *table, uint32_t time, uint32_t limit)
 {
-    uint32_t latest = table->latest[time & 255], alike = table->alike[time & 255];
-    if (!alike)
+    uint32_t bucket = rf_clock_bucket(time), latest = table->latest[bucket], alike = table->alike[bucket];
+    if (!alike || time > table->newest)
         return 0;
     if (rf_clock_stands_for(table, latest, time))
         return latest;
-    if (alike == 1 && (table->times[latest] & 255) == (time & 255))
+    if (alike == 1 && rf_clock_bucket(table->times[latest]) == bucket)
         return 0; /* it is the one */
     for (uint32_t clock = 1; clock < limit; clock++)
         if (rf_clock_stands_for(table, clock, time))
