@@ -55,16 +55,22 @@ static inline const struct rf_metadata *next_victim(const struct rf_radish *radi
     return last & RF_KEY_METADATA ? rf_key_contents(&radish->machine, last) : NULL;
 }
 
-/* Then the second line, or what the check handler will look at, and whom a new line will drive out. */
+/* The core has a line: nearly always it is the first one. */
+static inline bool has_line(const struct rf_radish *radish, uint32_t core, uint64_t number)
+{
+    const struct rf_metadata *line = rf_lines_of(radish, number);
+    return line && line->core == core;
+}
+
+/* Then the second line, and what the check handler will look at, and whom a new line will drive out. */
 static inline void third_step(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
     const struct rf_metadata *line = rf_lines_of(radish, number);
     const struct rf_record *record = rf_record_at(&radish->software, number);
     ask_for(record->histories ? record->histories->next : NULL, radish);
-    if (line) {
-        ask_for(line->next, radish);
+    ask_for(line ? line->next : NULL, radish);
+    if (has_line(radish, core, number))
         return;
-    }
     rf_software_prefetch(radish, number);
     ask_for(next_victim(radish, core, number), radish);
 }
@@ -73,7 +79,7 @@ static inline void third_step(const struct rf_radish *radish, uint32_t core, uin
 static inline void fourth_step(const struct rf_simulation *s, uint32_t core, uint64_t number)
 {
     const struct rf_radish *radish = &s->radish;
-    const struct rf_metadata *victim = rf_lines_of(radish, number) ? NULL : next_victim(radish, core, number);
+    const struct rf_metadata *victim = has_line(radish, core, number) ? NULL : next_victim(radish, core, number);
     rf_machine_prefetch_private(&s->baseline, core, rf_key_data(number / 2));
     rf_machine_prefetch_private(&radish->machine, core, rf_key_data(number / 2));
     rf_machine_prefetch_private(&radish->machine, core, rf_metadata_sets(number, core));
