@@ -28,7 +28,9 @@ static inline void *rf_pool_take(struct rf_pool *pool, struct rf_memory *memory)
     void *block = pool->free;
     if (block) {
         memcpy(&pool->free, block, sizeof block);
-        return memset(block, 0, pool->zero);
+        if (pool->zero) /* of most pools it is nothing, and a call for nothing costs as much as the rest */
+            memset(block, 0, pool->zero);
+        return block;
     }
     if (pool->next == pool->end) {
         char *slab = rf_alloc(memory, RF_SLAB);

@@ -1,9 +1,10 @@
 /* What the events of a trace do to the two machines. See hardware/simulate.h. */
 #include "hardware/simulate.h"
 
-/* When an object was handed over last: by whoever releases it, and by those who read under it. */
+/* When an object was handed over last: by whoever releases it, and by those who read under it; and where it is, which never changes. */
 struct object {
     uint64_t released[RF_MACHINES], readers[RF_MACHINES];
+    uint64_t line_plus_1;
 };
 
 /* ---- races ---- */
@@ -222,6 +223,16 @@ static void later(uint64_t *time, uint64_t other)
     *time = *time > other ? *time : other;
 }
 
+/* The cache line that an object is in. */
+static uint64_t line_of(struct rf_simulation *s, struct object *object, int space, uint64_t key)
+{
+    if (__builtin_expect(!object->line_plus_1, 0)) {
+        struct rf_frame *frame = rf_frame_far(&s->pages, key >> rf_page_bits(&s->pages), 1 + (uint32_t)space);
+        object->line_plus_1 = 1 + (rf_physical(&s->pages, frame, key) >> rf_line_bits(&s->baseline));
+    }
+    return object->line_plus_1 - 1;
+}
+
 /* Waits for an object, or hands it over. */
 static void pass_object(struct rf_simulation *s, uint32_t core, const struct rf_event *event)
 {
@@ -231,8 +242,7 @@ static void pass_object(struct rf_simulation *s, uint32_t core, const struct rf_
     bool hands =
         event->op == RF_RELEASE || event->op == RF_READ_RELEASE || event->op == RF_VOLATILE_WRITE || event->op == RF_SIGNAL;
     struct object *object = object_of(s, space, event->addr);
-    struct rf_frame *frame = rf_frame_far(&s->pages, event->addr >> rf_page_bits(&s->pages), 1 + (uint32_t)space);
-    uint64_t line = rf_physical(&s->pages, frame, event->addr) >> rf_line_bits(&s->baseline);
+    uint64_t line = line_of(s, object, space, event->addr);
     bool write = event->op != RF_VOLATILE_READ && event->op != RF_WAIT;
     for (int m = 0; m < RF_MACHINES && !hands; m++) {
         later(&s->times[m][core], object->released[m]);
