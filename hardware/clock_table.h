@@ -20,7 +20,7 @@ struct rf_clock_table {
     uint32_t references[RF_CLOCKS];
     uint64_t idle; /* a bit for each clock that no cell refers to; of clock 0 nobody asks */
     uint32_t current;
-    uint32_t next; /* where the search for a free one begins */
+    uint32_t next;   /* where the search for a free one begins */
     uint32_t newest; /* no clock ever stood for a later time */
     /* by the low bits of a time, but the lowest, which is the same nearly always (core/order.h, 5.): how many clocks have such a time, and which got one last */
     uint8_t alike[256], latest[256];
