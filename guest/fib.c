@@ -146,13 +146,29 @@ static bool first(struct rf_fib_request *request)
     return false;
 }
 
-static const struct rf_fib_host host = { owner_of, group, first, rf_world_fence, rf_yield, &rf_world_fences, 256 };
+uint32_t rf_fib_waiters;
+static struct rf_fib_host host = { owner_of, group, first, rf_world_fence, rf_yield, &rf_world_fences, 0, &rf_fib_waiters };
 
 void rf_fib_begin(void)
 {
     owners = rf_reserve(OWNERS * sizeof *owners);
     if (!owners)
         rf_die("--sync=fib: the kernel refuses %zu bytes of addresses", OWNERS * sizeof *owners);
+    host.patience = rf_options.fib_patience > 0 ? (unsigned)rf_options.fib_patience : 0;
+}
+
+void rf_fib_yields(void)
+{
+    struct rf_self *self = rf_hot.self;
+    if (!self || self->busy || self->inside)
+        return;
+    rf_busy_begin(self);
+    struct rf_fib_owner *me = owner_at(self->thread.slot);
+    if (__atomic_load_n(&me->flags, __ATOMIC_RELAXED) & RF_FIB_ASKED) {
+        rf_fib_enter(me, &host);
+        rf_fib_leave(me);
+    }
+    rf_busy_end(self);
 }
 
 void rf_fib_slot_parks(uint32_t slot)

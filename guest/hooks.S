@@ -16,6 +16,7 @@
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004
 #define RF_PUT_COLD 0x7a5a7a5a7a5a0005
+#define RF_PUT_YIELD 0x7a5a7a5a7a5a0006
 #define RF_PUT_WAYS 0x100 /* RF_PUT_SLOW, this, twice the size, and 1 for writes: functions that know both */
 #define RF_PUT_HOOK 0x7a5a0100
 
@@ -676,6 +677,25 @@ near_\name:
         .long   RF_PUT_HOOK
 .endm
 
+/* What FIB puts there: every hook is a yield point, also one that returns by itself. It looks whether anybody waits for an owner; whom, is
+ * rf_fib_yields()' to find out. */
+.macro YIELD_GATE
+        movabs  $RF_PUT_GATE, %rax
+        cmpl    $0, (%rax)
+        jne     2f
+1:      .byte   0xe9 /* jmp */
+        .long   RF_PUT_HOOK
+2:      push    %rdi
+        push    %rsi
+        sub     $8, %rsp
+        movabs  $RF_PUT_YIELD, %rax
+        call    *%rax
+        add     $8, %rsp
+        pop     %rsi
+        pop     %rdi
+        jmp     1b
+.endm
+
         .set    .Lcold, 0
         ALL     0
         ALL_COLD 0
@@ -764,11 +784,13 @@ rf_near_end:
         .globl  rf_near_gates, rf_near_gates_end
         .hidden rf_near_gates, rf_near_gates_end
         .p2align RF_GATE_ROOM_BITS, 0xcc
-rf_near_gates: /* for accesses inside one line; of 2, 4, 8 and 16 bytes that may lie in two; ranges. guest/near.c */
+rf_near_gates: /* pacer's for accesses inside one line; of 2, 4, 8 and 16 bytes that may lie in two; ranges; FIB's for all. guest/near.c */
 .irp    size, 0, 2, 4, 8, 16, 1
         .p2align RF_GATE_ROOM_BITS, 0xcc
         GATE    \size
 .endr
+        .p2align RF_GATE_ROOM_BITS, 0xcc
+        YIELD_GATE
         .p2align RF_GATE_ROOM_BITS, 0xcc
 rf_near_gates_end:
 

@@ -19,6 +19,7 @@
 #include "guest/modules.h"
 #include "guest/options.h"
 #include "guest/pacer.h"
+#include "guest/policy.h"
 #include "guest/pair.h"
 #include "guest/patch.h"
 #include "guest/quiet.h"
@@ -34,6 +35,7 @@ void rf_cold_access(void);
 #define RF_PUT_TLS 0x7a5a0000u
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001u
 #define RF_PUT_GATE 0x7a5a7a5a7a5a0002u
+#define RF_PUT_YIELD 0x7a5a7a5a7a5a0006u
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003u
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004u
 #define RF_PUT_COLD 0x7a5a7a5a7a5a0005u
@@ -102,10 +104,10 @@ static uint32_t wanted(void *unused, const char *name, const uintptr_t *slot)
 
 #define GATE_ROOM ((size_t)1 << RF_GATE_ROOM_BITS)
 
-/* Pacer's gates follow the copies, in the order of the names. */
+/* Gates, pacer's or FIB's, follow the copies, in the order of the names. */
 static bool has_gates(void)
 {
-    return rf_pacer && !rf_tap;
+    return (rf_pacer || rf_policy == RF_POLICY_FIB) && !rf_tap;
 }
 
 static size_t gates_at(void)
@@ -123,9 +125,11 @@ static size_t block_size(void)
     return (gates_at() + (has_gates() ? count * GATE_ROOM : 0) + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* The template of a hook's gate: 0 for an access inside one line, 1 to 4 for 2, 4, 8 and 16 bytes that may lie in two, 5 for a range. */
+/* The template of a hook's gate: 0 for an access inside one line, 1 to 4 for 2, 4, 8 and 16 bytes that may lie in two, 5 for a range; 6: FIB's. */
 static unsigned gate_kind(const char *name)
 {
+    if (!rf_pacer)
+        return 6;
     if (rf_text_has(name, "range"))
         return 5;
     if (rf_text_has(name, "16"))
@@ -148,7 +152,10 @@ static void fill_gate(uint8_t *block, uint32_t hook, const char *name, uint8_t *
         uint64_t word;
         __builtin_memcpy(&word, gate + i, 8);
         if (word == RF_PUT_GATE) {
-            word = (uintptr_t)&rf_gate[RF_GATE_OPEN];
+            word = rf_pacer ? (uintptr_t)&rf_gate[RF_GATE_OPEN] : (uintptr_t)&rf_fib_waiters;
+            __builtin_memcpy(gate + i, &word, 8);
+        } else if (word == RF_PUT_YIELD) {
+            word = (uintptr_t)&rf_fib_yields;
             __builtin_memcpy(gate + i, &word, 8);
         } else if ((uint32_t)word == RF_PUT_HOOK) {
             uint32_t distance = (uint32_t)(block + hook - (gate + i + 4));
@@ -243,7 +250,7 @@ static void change_call(void *unused, const struct rf_hook_call *call)
     }
     uint32_t gate = call->hook < TEMPLATES_MOST ? gates[call->hook / 16] : 0;
     uintptr_t target = change.block->at + (gate ? gate : call->hook);
-    if (gate && rf_quiet_takes(call, target))
+    if (gate && rf_pacer && rf_quiet_takes(call, target))
         rf_patch_nothing(call->length, call->jump, form);
     else
         rf_patch_form(call->at, call->length, call->jump, target, form);
@@ -270,7 +277,7 @@ bool rf_module_change(const struct rf_image *image, const char *name)
             continue;
         low = begin < low ? begin : low;
         high = end > high ? end : high;
-        if (has_gates() && at_start && !rf_gate[RF_GATE_KNOWN] && header->p_memsz == header->p_filesz)
+        if (rf_pacer && has_gates() && at_start && !rf_gate[RF_GATE_KNOWN] && header->p_memsz == header->p_filesz)
             rf_quiet_code(begin, end);
     }
     change.block = low < high ? block_near(low, high) : NULL;

@@ -85,6 +85,9 @@ void rf_policy_print(void); /* --stats */
 
 /* guest/fib.c */
 void rf_fib_begin(void);
+/* How many wait for an owner; and what a hook does that finds some (guest/near.c): the calling thread answers if it is asked. */
+extern uint32_t rf_fib_waiters RF_OURS;
+void rf_fib_yields(void);
 void rf_fib_granule(uint64_t *place, unsigned mask, struct rf_step *step);
 void rf_fib_clear(uint64_t *place, unsigned mask);
 /* Words from here on that are equal to `old`, which has no units, get `next`, as one step of the thread on each would make them. Returns

@@ -72,6 +72,7 @@ struct rf_fib_host {
     void (*yield)(void);
     const bool *fences; /* there is no fence(): owners have their own */
     unsigned patience;  /* turns of waiting for an answer before the asker takes over */
+    uint32_t *waiters;  /* how many wait for one now: a flag for yield points that do not know their owner. Atomic */
 };
 
 /* What a step turned out to be: Wood's Table 5.1. */
@@ -212,11 +213,16 @@ static inline void rf_fib_while_waiting(struct rf_fib_owner *me, const struct rf
 static inline enum rf_fib_kind rf_fib_await(struct rf_fib_owner *me, struct rf_fib_owner *owner, struct rf_fib_request *request,
                                             const struct rf_fib_host *host)
 {
-    for (unsigned turns = 0; turns < host->patience; turns++) {
-        if (__atomic_load_n(&request->answer, __ATOMIC_ACQUIRE) != RF_FIB_NO_ANSWER)
-            return RF_FIB_SERVED;
-        rf_fib_while_waiting(me, host, turns);
+    bool answered = false;
+    __atomic_fetch_add(host->waiters, 1, __ATOMIC_RELAXED);
+    for (unsigned turns = 0; turns < host->patience && !answered; turns++) {
+        answered = __atomic_load_n(&request->answer, __ATOMIC_ACQUIRE) != RF_FIB_NO_ANSWER;
+        if (!answered)
+            rf_fib_while_waiting(me, host, turns);
     }
+    __atomic_fetch_sub(host->waiters, 1, __ATOMIC_RELAXED);
+    if (answered)
+        return RF_FIB_SERVED;
     rf_fib_lock(owner, host);
     bool served = __atomic_load_n(&request->answer, __ATOMIC_ACQUIRE) != RF_FIB_NO_ANSWER;
     if (!served) {
@@ -269,11 +275,16 @@ static inline bool rf_fib_ack_ask(struct rf_fib_owner *owner, const struct rf_fi
 static inline bool rf_fib_ack_await(struct rf_fib_owner *me, struct rf_fib_owner *owner, uint32_t yields,
                                     const struct rf_fib_host *host)
 {
-    for (unsigned turns = 0; turns < host->patience; turns++) {
-        if (__atomic_load_n(&owner->yields, __ATOMIC_SEQ_CST) != yields)
-            return false;
-        rf_fib_while_waiting(me, host, turns);
+    bool answered = false;
+    __atomic_fetch_add(host->waiters, 1, __ATOMIC_RELAXED);
+    for (unsigned turns = 0; turns < host->patience && !answered; turns++) {
+        answered = __atomic_load_n(&owner->yields, __ATOMIC_SEQ_CST) != yields;
+        if (!answered)
+            rf_fib_while_waiting(me, host, turns);
     }
+    __atomic_fetch_sub(host->waiters, 1, __ATOMIC_RELAXED);
+    if (answered)
+        return false;
     rf_fib_lock(owner, host);
     bool late = __atomic_load_n(&owner->yields, __ATOMIC_SEQ_CST) == yields;
     if (late) {

@@ -84,7 +84,8 @@ static void fence(void)
     syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
-static const struct rf_fib_host host = { owner_of, group, first, fence, yield, &fences, 200 };
+static uint32_t waiters;
+static const struct rf_fib_host host = { owner_of, group, first, fence, yield, &fences, 200, &waiters };
 
 /* ---- the policies ---- */
 
