@@ -350,6 +350,8 @@ static int compile(bool cxx, int argc, char **argv)
     }
     if (sites.instrument && compiles && wish.sources && (candidates || bitcode || wish.transactions))
         tell_passes(&command, &compiler, &arguments, clang, candidates || bitcode, candidates || wish.transactions);
+    if (sites.instrument && compiles && wish.sources && bitcode && clang) /* one store of two lines': doc/caper.md */
+        tell_pass(&command, &compiler, &arguments, clang, "vectorize-slp", "=0");
     if (placed && places.include[0] && !wish.all_assembly) {
         rf_words_add(&command, "-idirafter");
         rf_words_add(&command, places.include);

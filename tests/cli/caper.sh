@@ -734,6 +734,116 @@ if [ "$bad_status" -ne 2 ] || ! grep -q '^redflag caper: wrong.facts:1: no fact'
     fail "wrong facts: $bad_status $(cat err)"
 fi
 
+# An optimiser: a store of two lines has the facts of one, and does not publish what the other says; a block that a jump from a function without
+# hooks has got has the facts of the caller's line, which allocates something else. Both are missed, and not if the code is as the text says.
+cat >merge.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+struct box {
+    long *fixed, *inner;
+};
+struct box shared;
+static long numbers[4];
+static volatile int there; /* nobody hears of it */
+static __attribute__((noinline, no_sanitize("thread"))) void wait_for(int stage)
+{
+    while (there < stage)
+        ;
+}
+static __attribute__((noinline, no_sanitize("thread"))) void reach(int stage)
+{
+    there = stage;
+}
+static __attribute__((noinline)) void hand_over(struct box *restrict to, long *const *restrict from)
+{
+    to->fixed = from[0]; /* fixed */
+    to->inner = from[1]; /* pointer */
+}
+static void *work(void *argument)
+{
+    wait_for(1);
+    if (*shared.inner > 5) /* other */
+        abort();
+    return argument;
+}
+int main(void)
+{
+    pthread_t thread;
+    long *pointers[2] = { numbers, 0 };
+    long *block = malloc(sizeof *block);
+    pointers[1] = block;
+    *block = 1;
+    pthread_create(&thread, 0, work, 0);
+    hand_over(&shared, pointers);
+    *block = 3; /* owner */
+    reach(1);
+    pthread_join(thread, 0);
+    return 0;
+}
+C
+cat >jump.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+struct box {
+    long *inner;
+    long count;
+};
+struct box *known, *late;
+long numbers[4];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void fill(struct box *box, long n)
+{
+    box->count = n; /* fill */
+}
+static __attribute__((noinline, no_sanitize("thread"))) struct box *make(void)
+{
+    return malloc(sizeof(struct box)); /* late-made */
+}
+static void *work(void *argument)
+{
+    struct box *mine = make(); long *beside = malloc(sizeof *beside); /* both */
+    fill(mine, 1);
+    numbers[1] = mine->count; /* number */
+    pthread_mutex_lock(&lock);
+    if (argument)
+        late = mine; /* publish-late */
+    known->count++; /* known */
+    pthread_mutex_unlock(&lock);
+    free(beside);
+    fill(mine, 2);
+    return argument;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[2];
+    known = malloc(sizeof *known);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], 0, work, argc > 1 ? argv : 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+C
+# counted NAME LINE RUNS OPTIONS...: is it, after so many runs and one with an argument?
+counted() {
+    local name=$1 line runs=$3
+    line=$(grep -n "/\* $2 \*/" "$1.c" | cut -d: -f1)
+    shift 3
+    "$redflag" cc --bitcode -g -pthread "$@" "$name.c" -o "$name"
+    "$redflag" static --facts "$name.txt.facts" "$name.bc" >"$name.txt"
+    rm -f "$name".txt.sites*
+    while [ "$runs" -gt 0 ]; do
+        "$redflag" caper -q --pairs "$name.txt" -- "./$name" || fail "$name: exit $?"
+        runs=$((runs - 1))
+    done
+    "$redflag" caper -q --pairs "$name.txt" -- "./$name" now || fail "$name now: exit $?"
+    "$redflag" caper --pairs "$name.txt" --show | grep -q "$name.c:$line\b"
+}
+REDFLAG_CC=clang counted merge owner 3 -O2 || fail "two stores of two lines, and what they publish does not count"
+REDFLAG_CC=clang counted merge owner 3 -O2 -mllvm -vectorize-slp=1 && fail "one store of two lines: if it counts, doc/caper.md is wrong"
+counted jump fill 3 -O0 -fno-inline || fail "a block of a call does not count"
+counted jump fill 3 -O2 -fno-inline && fail "a block of a jump: if it counts, doc/caper.md is wrong"
+
 # -- a file that goes bad: one line, and the program goes on -----------------------------------------------------------------------------------
 cat >cut.c <<'C'
 #include <fcntl.h>

@@ -163,3 +163,8 @@ refused --pair "$(pair plain)" --module ./none ./gcc-app plain
 refused --pair "$(pair plain)" /bin/true
 refused --pair "$(pair reads)" ./gcc-app reads
 refused --pair "$(pair atomics)" ./gcc-app atomics
+
+# Sites are changed in the text, but nothing can be written and executed while the program runs.
+"$redflag" cc -g -O1 -I"$root" -pthread "$root/tests/programs/code-protected.c" -o protected
+site=code-protected.c:$(grep -n 'looked++' "$root/tests/programs/code-protected.c" | cut -d: -f1)
+"$redflag" chase --pair "$site,$site" --delay 1ms ./protected 2>err || fail "text that can be written: $(cat err)"
