@@ -1,6 +1,6 @@
 /* What each detector promises, against the oracle, on many random traces.
  *
- * 1. RF_TRACES says how many (200,000; a tenth under sanitizers), RF_SEED where to begin. A failure names seed and shape,
+ * 1. RF_TRACES says how many (200,000; a twentieth under sanitizers), RF_SEED where to begin. A failure names seed and shape,
  *    shrinks the trace and prints it as STD text, with what was expected and what was found.
  * 2. Every trace is given to every detector. Their options take turns, and so do the detectors where the check does not
  *    depend on them (batches, workers).
@@ -508,9 +508,9 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-#define TRACES 20000
+#define TRACES 10000
 #else
-#define TRACES 200000
+#define TRACES 100000
 #endif
 
 static void test_random_traces(void **state)
