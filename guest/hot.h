@@ -2,6 +2,9 @@
  *
  * 1. A granule of RF_GRANULE bytes has one word at  (addr & RF_ADDRESS_MASK) + RF_WORDS.  User addresses of 47 bits lie in three
  *    stretches (low, around 0x55..., up to 0x7ff...) that the mask keeps apart, whatever the kernel's randomisation.
+ *    An address and its word differ in their low bits, since the two are always loaded together. Some processors find a line of the first
+ *    cache by a hash of bits 12 to 27: of two lines with equal ones in a set there is only one at a time, and each load of one is a miss
+ *    for the other. And a load waits for an earlier store to an address that is equal in bits 0 to 11.
  * 2. A word is, from the top:  M 8 | odd 1 | Y 27 | writes 1 | X 27.  X and Y are moments (guest/moments.h), 0 is "never".
  *      odd 0, writes 1: the bytes in M were last written in Y; the others in X. Last reads are the same.
  *      odd 0, writes 0: all bytes were last written in X; those in M were last read in Y, the others in X.
@@ -27,8 +30,9 @@
 
 #ifndef RF_WORDS /* tests have a small plane elsewhere */
 #define RF_ADDRESS_MASK 0x3ffffffffff8
-#define RF_WORDS 0x100000000000
-#define RF_WORDS_SIZE 0x400000000000
+#define RF_PATCHES 0x0ffffffe0000 /* where the room for words begins, */
+#define RF_WORDS (RF_PATCHES + 0xf7c0) /* ... and where that of the first address is */
+#define RF_WORDS_SIZE 0x400000010000
 #endif
 
 #define RF_LINES 0x508000000000 /* a byte for each line of memory: pacer's, guest/pacer.h */

@@ -173,10 +173,10 @@ static uint8_t *next_known(uint8_t *line, uint8_t *end, bool patches)
 {
     const uintptr_t patch = RF_PATCH >> RF_LINE_BITS;
     while (line < end && !__atomic_load_n(line, __ATOMIC_RELAXED)) {
-        uintptr_t number = (uintptr_t)line - RF_LINES, step = 1;
+        uintptr_t number = (uintptr_t)line - RF_LINES + ((RF_WORDS - RF_PATCHES) >> RF_LINE_BITS), step = 1; /* as patches count */
         if (patches && number % patch == 0 && !((const uint8_t *)RF_TOUCHED)[number / patch])
             step = patch;
-        else if (number % 8 == 0 && !__atomic_load_n((const uint64_t *)(const void *)line, __ATOMIC_RELAXED))
+        else if ((uintptr_t)line % 8 == 0 && !__atomic_load_n((const uint64_t *)(const void *)line, __ATOMIC_RELAXED))
             step = 8;
         line = step < (uintptr_t)(end - line) ? line + step : end;
     }

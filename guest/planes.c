@@ -28,12 +28,12 @@ static long map_fixed(uintptr_t at, size_t size)
 
 bool rf_planes_begin(void)
 {
-    uintptr_t size = RF_PLANES_END - RF_WORDS;
-    long result = map_fixed(RF_WORDS, size);
+    uintptr_t size = RF_PLANES_END - RF_PATCHES;
+    long result = map_fixed(RF_PATCHES, size);
     if (result > 0) {
         /* A huge page for one word would multiply the memory; nor are these of use in a core file. */
-        RF_SYSCALL(SYS_madvise, RF_WORDS, size, MADV_NOHUGEPAGE);
-        RF_SYSCALL(SYS_madvise, RF_WORDS, size, MADV_DONTDUMP);
+        RF_SYSCALL(SYS_madvise, RF_PATCHES, size, MADV_NOHUGEPAGE);
+        RF_SYSCALL(SYS_madvise, RF_PATCHES, size, MADV_DONTDUMP);
         return true;
     }
     lazy = true;
@@ -42,12 +42,12 @@ bool rf_planes_begin(void)
 
 bool rf_planes_overlap(uintptr_t addr, size_t size)
 {
-    return addr < RF_PLANES_END && addr + size > RF_WORDS;
+    return addr < RF_PLANES_END && addr + size > RF_PATCHES;
 }
 
 bool rf_planes_fault(uintptr_t addr)
 {
-    if (!lazy || addr < RF_WORDS || addr >= RF_PLANES_END)
+    if (!lazy || addr < RF_PATCHES || addr >= RF_PLANES_END)
         return false;
     long result = map_fixed(addr & ~(MAPPED_AT_ONCE - 1), MAPPED_AT_ONCE);
     if (result == -17) /* another thread was faster */

@@ -47,7 +47,7 @@ static inline uint64_t *rf_object_page(uintptr_t addr)
 /* Whether any word of the patch was ever set: 1, or 2 if each word that is set must be told (guest/pacer.h). */
 static inline uint8_t *rf_touched(const uint64_t *word)
 {
-    return (uint8_t *)((((uintptr_t)word - RF_WORDS) >> RF_PATCH_BITS) + RF_TOUCHED);
+    return (uint8_t *)((((uintptr_t)word - RF_PATCHES) >> RF_PATCH_BITS) + RF_TOUCHED);
 }
 
 static inline uint8_t *rf_line(const uint64_t *word)
@@ -56,7 +56,7 @@ static inline uint8_t *rf_line(const uint64_t *word)
 }
 
 /* For sweeps: one byte for each 4096 patches. */
-#define RF_DISTRICTS (RF_TOUCHED_SIZE >> 12)
+#define RF_DISTRICTS ((RF_TOUCHED_SIZE + 4095) >> 12)
 extern uint8_t rf_districts[RF_DISTRICTS] RF_OURS;
 
 bool rf_planes_begin(void);

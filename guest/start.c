@@ -117,7 +117,7 @@ int rf_start(void)
     state = STARTING;
     rf_options_read(environment_block());
     if (!rf_planes_begin())
-        rf_die("cannot start: the addresses 0x%zx to 0x%zx are taken; see `redflag doctor`", (size_t)RF_WORDS, (size_t)RF_PLANES_END);
+        rf_die("cannot start: the addresses 0x%zx to 0x%zx are taken; see `redflag doctor`", (size_t)RF_PATCHES, (size_t)RF_PLANES_END);
     if (rf_planes_lazy())
         rf_signals_on_fault(mend_fault);
     rf_world_begin();

@@ -124,7 +124,7 @@ static void visit_all(visit_fn *visit)
         for (size_t patch = 0; patch < 4096; patch++) {
             if (!touched[patch])
                 continue;
-            uint64_t *word = (uint64_t *)(RF_WORDS + (((district << 12) + patch) << RF_PATCH_BITS));
+            uint64_t *word = (uint64_t *)(RF_PATCHES + (((district << 12) + patch) << RF_PATCH_BITS));
             for (uint64_t *end = word + RF_PATCH / sizeof *word; word < end; word++)
                 if (*word)
                     visit_word(word, visit);

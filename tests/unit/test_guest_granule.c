@@ -2,7 +2,8 @@
  * threads, bytes, orders, atomic and plain accesses. A race is reported exactly when there is one, and what it is reported with is
  * an access that it races with, by its thread and its place in the program. Moments are few, so sweeps come all the time. */
 #define RF_ADDRESS_MASK 0xfffff8
-#define RF_WORDS 0x200000000000
+#define RF_PATCHES 0x200000000000
+#define RF_WORDS (RF_PATCHES + 0xf7c0)
 #define RF_WORDS_SIZE 0x10000000000
 #define RF_MOMENT_BITS 10
 #define RF_MOMENT_BLOCK_BITS 3
