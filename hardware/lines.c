@@ -91,12 +91,6 @@ static void unlink_line(struct rf_radish *radish, struct rf_metadata *line)
     last->place = line->place;
 }
 
-/* The cells that are not 0 become 1. No cell has its highest bit. */
-static uint64_t not_zero(uint64_t cells)
-{
-    return (cells + RF_EACH_CELL * 127) >> 7 & RF_EACH_CELL;
-}
-
 /* Nearly all lines are not wide. The functions that have `width`, of a line's rows, are compiled for these by themselves: then all loops
  * over places are one step. */
 #define INLINE static inline __attribute__((always_inline))
@@ -110,7 +104,7 @@ INLINE void downgrade_status(struct rf_radish *radish, struct rf_metadata *line,
     for (uint32_t at = 0; at < width; at += 8) {
         uint32_t some = rf_up_to_eight(width, at);
         uint64_t reads = rf_some_cells(clocks + at, some), writes = rf_some_cells(clocks + width + at, some);
-        uint64_t lost = not_zero(reads) * read | not_zero(writes) * write;
+        uint64_t lost = rf_not_zero(reads) * read | rf_not_zero(writes) * write;
         rf_put_cells(statuses + at, some, rf_some_cells(statuses + at, some) & ~lost);
     }
 }
@@ -125,7 +119,7 @@ INLINE void release_clocks(struct rf_context *context, const uint8_t *clocks, ui
             rf_clock_loses(&context->clocks, (uint32_t)word & 255, some << shift);
             continue;
         }
-        for (uint64_t left = not_zero(word); left; left &= left - 1)
+        for (uint64_t left = rf_not_zero(word); left; left &= left - 1)
             rf_clock_loses(&context->clocks, word >> __builtin_ctzll(left) & 255, 1u << shift);
     }
 }
@@ -239,7 +233,7 @@ INLINE void clean_places(struct rf_radish *radish, struct rf_context *context, s
     for (uint32_t at = 0; at < width; at += 8) { /* WRITE, which alone has that bit, becomes ORDERED where a clock goes */
         uint32_t some = rf_up_to_eight(width, at);
         uint64_t held = rf_some_cells(permissions + at, some);
-        uint64_t changes = not_zero(rf_some_cells(gone + at, some) | rf_some_cells(gone + width + at, some)) & held >> 1;
+        uint64_t changes = rf_not_zero(rf_some_cells(gone + at, some) | rf_some_cells(gone + width + at, some)) & held >> 1;
         rf_put_cells(permissions + at, some, held ^ changes * (RF_PERMIT_WRITE ^ RF_PERMIT_ORDERED));
     }
     release_clocks(context, gone, 2 * width, rf_shift(&radish->layout, line));

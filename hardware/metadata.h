@@ -123,6 +123,12 @@ static inline uint64_t rf_some_cells(const uint8_t *cells, uint32_t count)
     return word & rf_cells_mask(count);
 }
 
+/* The cells that are not 0 become 1. No cell has its highest bit. */
+static inline uint64_t rf_not_zero(uint64_t cells)
+{
+    return (cells + RF_EACH_CELL * 127) >> 7 & RF_EACH_CELL;
+}
+
 /* Puts the first ones of a word; those behind them stay as they are. */
 static inline void rf_put_cells(uint8_t *cells, uint32_t count, uint64_t word)
 {

@@ -122,29 +122,31 @@ static bool on_shared(void *context, uint32_t core, uint64_t data_line)
     return (all & ~(UINT64_C(1) << core)) != 0;
 }
 
-/* What is left of the thread's own permission when it becomes the only holder of the data line. Nobody has written since the
- * permission was given (or it would be gone), but somebody may have read. */
-static uint8_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
-                           uint32_t place, bool alone)
+/* What is left of the thread's own permissions on up to eight places when it becomes the only holder of the data line. Nobody has written
+ * since they were given (or they would be gone), but somebody may have read. */
+static uint64_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
+                            uint32_t at, uint32_t some)
 {
-    uint8_t held = rf_row(&radish->layout, line, RF_PERMISSIONS)[place];
-    uint8_t status = rf_row(&radish->layout, line, RF_STATUSES)[place];
-    if (held <= RF_PERMIT_READ || !RF_HOLDS(radish->broken, OWN_DOWNGRADE))
+    uint64_t held = rf_some_cells(rf_row(&radish->layout, line, RF_PERMISSIONS) + at, some);
+    uint64_t status = rf_some_cells(rf_row(&radish->layout, line, RF_STATUSES) + at, some), reads = 0, writes = 0;
+    uint64_t write = held / (RF_PERMIT_WRITE - RF_PERMIT_READ) & RF_EACH_CELL; /* who has WRITE, and who has ORDERED */
+    uint64_t ordered = held / (RF_PERMIT_ORDERED - RF_PERMIT_READ) & RF_EACH_CELL;
+    if (!(write | ordered) || !RF_HOLDS(radish->broken, OWN_DOWNGRADE))
         return held;
-    struct gathered found = { 0 };
-    if (!alone)
-        found = gather(radish, core, first, line, place);
-    if (held == RF_PERMIT_WRITE)
-        return status == RF_EVERYTHING && !found.others ? RF_PERMIT_WRITE : RF_PERMIT_READ;
-    return (status & RF_ALL_LAST_READS) && !found.late_read && !found.unknown_read ? RF_PERMIT_ORDERED : RF_PERMIT_READ;
-}
-
-static bool more_than_read(const uint8_t *permissions, uint32_t width)
-{
-    uint64_t any = 0;
-    for (uint32_t at = 0; at < width; at += 8)
-        any |= rf_some_cells(permissions + at, rf_up_to_eight(width, at));
-    return (any & ~(RF_EACH_CELL * RF_PERMIT_READ)) != 0;
+    for (struct rf_metadata *other = first; other; other = other->next) {
+        if (other == line)
+            continue;
+        reads |= rf_some_cells(rf_row(&radish->layout, other, RF_READ_CLOCKS) + at, some);
+        writes |= rf_some_cells(rf_row(&radish->layout, other, RF_WRITE_CLOCKS) + at, some);
+    }
+    uint64_t all_reads = status / RF_ALL_LAST_READS & RF_EACH_CELL;
+    uint64_t keeps = (write & all_reads & status & ~rf_not_zero(reads | writes)) | (ordered & all_reads);
+    for (uint64_t left = ordered & keeps & rf_not_zero(reads); left; left &= left - 1) {
+        uint32_t bit = (uint32_t)__builtin_ctzll(left);
+        struct gathered found = gather(radish, core, first, line, at + bit / 8);
+        keeps &= ~((uint64_t)(found.late_read || found.unknown_read) << bit);
+    }
+    return held & ~(((write | ordered) & ~keeps) * ((RF_PERMIT_WRITE | RF_PERMIT_ORDERED) - RF_PERMIT_READ));
 }
 
 /* 8.: a bus transaction has left this core alone with the data line. */
@@ -158,22 +160,15 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
         struct rf_metadata *first = rf_lines_of(radish, number);
         for (struct rf_metadata *line = first; line; line = line->next) {
             uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
-            const uint8_t *statuses = rf_row(&radish->layout, line, RF_STATUSES);
             uint32_t width = rf_width(&radish->layout, line);
             bool own = line->core == core && owner->thread && owner->slot == line->slot;
-            if (!own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE)) {
-                for (uint32_t at = 0; at < width; at += 8)
-                    rf_put_cells(permissions + at, rf_up_to_eight(width, at), 0);
+            bool loses = !own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE);
+            for (uint32_t at = 0; (own || loses) && at < width; at += 8) {
+                uint32_t some = rf_up_to_eight(width, at);
+                rf_put_cells(permissions + at, some, own ? after_reads(radish, core, first, line, at, some) : 0);
+            }
+            if (loses)
                 rf_line_permits_nothing(radish, line);
-            }
-            if (!own || !more_than_read(permissions, width))
-                continue;
-            bool alone = others_are_empty(radish, first, line);
-            for (uint32_t at = 0, count; at < width; at += count) {
-                bool even = line->wide && at % 8 == 0 && rf_even(permissions + at, 8) && rf_even(statuses + at, 8);
-                count = even && (permissions[at] <= RF_PERMIT_READ || clocks_even(radish, first, at, 8)) ? 8 : 1;
-                rf_set_places(permissions + at, count, after_reads(radish, core, first, line, at, alone));
-            }
         }
     }
 }
