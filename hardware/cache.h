@@ -146,12 +146,6 @@ static inline rf_key *rf_cache_key(const struct rf_cache *cache, enum rf_whose w
     return rf_cache_keys(cache, whose, rf_cache_set_at(cache, whose, place)) + rf_cache_way(cache, whose, place);
 }
 
-/* Where the line of this set is that was used last, or a free way. */
-static inline size_t rf_cache_latest(const struct rf_cache *cache, enum rf_whose whose, uint64_t set)
-{
-    return (set << rf_cache_shift(cache, whose)) + (*rf_cache_order(cache, whose, set) & 255);
-}
-
 /* Of eight keys: a bit for each that is this one. */
 static inline uint32_t rf_keys_like(const rf_key *keys, __m128i key)
 {
@@ -209,12 +203,18 @@ static inline void rf_cache_touch(struct rf_cache *cache, enum rf_whose whose, s
         _mm_store_si128(all, _mm_or_si128(_mm_and_si128(upto, moved), _mm_andnot_si128(upto, old)));
         return;
     }
+    if (rf_cache_ways(cache, whose) == 8) { /* here, too, without a guess */
+        uint64_t upto = rf_bytes_like(*order, (uint32_t)way);
+        upto ^= upto - 1; /* all bits up to the first byte that is the way */
+        *order = (*order & ~upto) | (*order << 8 & upto) | way;
+        return;
+    }
     if ((*order & 255) == way)
         return;
     for (;; order++) {
         uint64_t old = *order, like = rf_bytes_like(old, (uint32_t)way);
         if (like) {
-            uint64_t upto = like ^ (like - 1); /* all bits up to the first byte that is the way */
+            uint64_t upto = like ^ (like - 1);
             *order = (old & ~upto) | (old << 8 & upto) | first;
             return;
         }
@@ -234,6 +234,11 @@ static inline void rf_cache_clear(struct rf_cache *cache, enum rf_whose whose, s
         __m128i before = _mm_srli_si128(upto, 1);
         __m128i moved = _mm_or_si128(_mm_srli_si128(old, 1), _mm_slli_si128(_mm_cvtsi32_si128((int)way), 15));
         _mm_store_si128(all, _mm_or_si128(_mm_and_si128(before, old), _mm_andnot_si128(before, moved)));
+        return;
+    }
+    if (rf_cache_ways(cache, whose) == 8) {
+        uint64_t like = rf_bytes_like(*order, (uint32_t)way), below = (like & (0 - like)) / 128 - 1;
+        *order = (*order & below) | (*order >> 8 & ~below) | way << 56;
         return;
     }
     for (uint32_t word = (rf_cache_ways(cache, whose) - 1) / 8, top = (rf_cache_ways(cache, whose) - 1) % 8;;
@@ -300,6 +305,7 @@ static inline uint64_t rf_cache_sharers(const struct rf_cache *cache, enum rf_wh
 
 static inline void rf_cache_share(struct rf_cache *cache, enum rf_whose whose, size_t place, uint32_t core)
 {
+    core = RF_USUAL ? core % 8 : core; /* which it is, and a compiler need not ask in which byte */
     rf_cache_sharing(cache, whose, place)[core / 8] |= (uint8_t)(1u << core % 8);
 }
 

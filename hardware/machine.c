@@ -204,7 +204,7 @@ static __attribute__((noinline)) uint32_t write_hit(struct rf_machine *machine, 
     return cycles;
 }
 
-static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint32_t core, rf_key key, bool write)
+INLINE uint32_t miss(struct rf_machine *machine, uint32_t core, rf_key key, bool write)
 {
     const struct rf_config *config = machine->config;
     size_t place = rf_cache_find(&machine->llc, RF_COMMON, key);
@@ -216,12 +216,12 @@ static __attribute__((noinline)) uint32_t miss(struct rf_machine *machine, uint3
         place = room_in_llc(machine, key);
         rf_cache_put(&machine->llc, RF_COMMON, place, key, RF_SHARED);
     }
-    bool others = (rf_cache_sharers(&machine->llc, RF_COMMON, place) & ~(UINT64_C(1) << core)) != 0;
-    if (!write && !others && machine->shared && rf_key_is_data(key))
+    uint32_t others = (rf_cache_sharers(&machine->llc, RF_COMMON, place) & ~(UINT64_C(1) << core)) != 0;
+    if (rf_key_is_data(key) & !write & !others && machine->shared)
         others = machine->shared(machine->context, core, rf_key_line(key));
-    enum rf_mesi state = write ? RF_MODIFIED : others ? RF_SHARED : RF_EXCLUSIVE;
-    if (write)
-        *rf_cache_state(&machine->llc, RF_COMMON, place) = RF_MODIFIED;
+    /* arithmetic, where a host that had to guess would often be wrong: a write is RF_MODIFIED, what others have is RF_SHARED */
+    enum rf_mesi state = (enum rf_mesi)(RF_EXCLUSIVE + write - (others & !write));
+    *rf_cache_state(&machine->llc, RF_COMMON, place) |= (uint8_t)(write * RF_MODIFIED);
     fill_l2(machine, core, key, key, state, place);
     fill_l1(machine, core, key, key, state);
     machine->bus = true;

@@ -81,14 +81,10 @@ RF_ROOM uint32_t rf_machine_metadata_far(struct rf_machine *machine, struct rf_m
 static inline uint32_t rf_machine_touch(struct rf_machine *machine, uint32_t core, rf_key key, bool write)
 {
     struct rf_cache *l1 = &machine->l1[core];
-    uint64_t set = key & l1->mask;
-    size_t at = rf_cache_latest(l1, RF_PRIVATE, set);
+    size_t at = rf_cache_find(l1, RF_PRIVATE, key);
     machine->bus = false;
-    if (*rf_cache_key(l1, RF_PRIVATE, at) != key) {
-        at = rf_cache_find_in(l1, RF_PRIVATE, set, key);
-        if (__builtin_expect(at == RF_NOWHERE, 0))
-            return rf_machine_far(machine, core, key, write, at);
-    }
+    if (__builtin_expect(at == RF_NOWHERE, 0))
+        return rf_machine_far(machine, core, key, write, at);
     if (__builtin_expect(write && *rf_cache_state(l1, RF_PRIVATE, at) != RF_MODIFIED, 0))
         return rf_machine_far(machine, core, key, write, at);
     rf_cache_touch(l1, RF_PRIVATE, at);
