@@ -18,12 +18,11 @@ static inline void ask_for(const void *this, const void *there)
     rf_host_prefetch((const void *)((uintptr_t)this | (none & (uintptr_t)there)));
 }
 
-/* The metadata line's number of an event; 0 if it is no access, or if its place is not known. */
+/* The metadata line's number of an access; 0 if its place is not known. */
 static inline uint32_t number_of(const struct rf_simulation *s, const struct rf_event *event)
 {
-    bool access = (event->op == RF_READ) | (event->op == RF_WRITE);
     uint64_t number = rf_physical_near(&s->pages, event->addr) >> (rf_line_bits(&s->baseline) - 1);
-    return (uint32_t)(access && number < s->radish.software.record_cap ? number : 0);
+    return number < s->radish.software.record_cap ? (uint32_t)number : 0;
 }
 
 /* First the places that the address leads to: sets of the caches, the record. */
@@ -91,11 +90,15 @@ void rf_ahead_look(struct rf_simulation *s, const struct rf_batch *batch, size_t
 {
     struct rf_ahead *ahead = &s->ahead;
     size_t last = batch->count - 1, first = at + EVENTS < last ? at + EVENTS : last;
-    if (!s->radish.software.record_cap)
-        return;
     const struct rf_event *event = &batch->events[first];
+    bool access = (event->op == RF_READ) | (event->op == RF_WRITE);
+    uint64_t half = event->addr >>
+                    (rf_line_bits(&s->baseline) - 1); /* a line; what it is called tells soonest whether it is another one */
+    if (!access | (half == ahead->half))
+        return;
+    ahead->half = half;
     uint32_t number = number_of(s, event);
-    if (!number || number == ahead->numbers[ahead->next % RF_AHEAD])
+    if (!number)
         return;
     uint32_t core = event->thread < s->thread_cap ? s->threads[event->thread].core : RF_UNKNOWN;
     uint32_t new = ++ahead->next % RF_AHEAD;

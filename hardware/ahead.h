@@ -22,7 +22,8 @@ struct rf_simulation;
 struct rf_batch;
 
 struct rf_ahead {
-    uint32_t next;              /* where the latest of them is */
+    uint64_t half;              /* where the latest access was: a half of a data line, which has a metadata line */
+    uint32_t next;              /* where the latest of those that are known is */
     uint32_t numbers[RF_AHEAD]; /* the metadata lines of the coming events */
     uint8_t cores[RF_AHEAD];    /* where they will be */
 };

@@ -107,12 +107,18 @@ static uint32_t place_far(struct rf_simulation *s, uint32_t thread)
         rf_radish_switch(&s->radish, core, ordered);
     }
     c->last = s->events;
+    s->placed = thread;
+    s->placed_core = core;
     return core;
 }
 
-/* The core where this thread acts, now: nearly always the one where it acted last. */
+/* The core where this thread acts, now: nearly always the one where it acted last, and nearly always it was the last to act. */
 static inline uint32_t place(struct rf_simulation *s, uint32_t thread)
 {
+    if (thread == s->placed) {
+        s->cores[s->placed_core].last = s->events;
+        return s->placed_core;
+    }
     const struct rf_thread *ordered = rf_order_known_thread(&s->order, thread);
     if (__builtin_expect(!ordered || ordered->joined || thread >= s->thread_cap, 0))
         return place_far(s, thread);
@@ -122,12 +128,15 @@ static inline uint32_t place(struct rf_simulation *s, uint32_t thread)
             core == RF_UNKNOWN || s->cores[core].thread != thread || s->radish.cores[core].slot != ordered->slot, 0))
         return place_far(s, thread);
     s->cores[core].last = s->events;
+    s->placed = thread;
+    s->placed_core = core;
     return core;
 }
 
 void rf_simulation_identify(struct rf_simulation *s, uint32_t thread, uint32_t performer)
 {
     struct rf_simulated_thread *performed = thread_of(s, performer);
+    s->placed = RF_UNKNOWN;
     if (performed->core != RF_UNKNOWN && performer != thread) { /* it had a core of its own; it acts elsewhere now */
         uint32_t core = performed->core;
         leave_core(s, core);
@@ -181,17 +190,18 @@ static void access_memory(struct rf_simulation *s, const struct rf_event *event,
                                 .size = event->size,
                                 .write = write,
                                 .tracked = !page->race_free && is_tracked(s, event->site) };
+    bool tallied = s->tally_sites || s->tally_variables;
     uint64_t before = s->times[RF_WITH][core];
     uint64_t cycles = rf_machine_access(&s->baseline, core, access.physical >> rf_line_bits(&s->baseline), write);
     cycles += s->config.work_cycles;
     s->times[RF_WITHOUT][core] += cycles;
     s->accesses++;
-    if (__builtin_expect(!s->tally_sites && !s->tally_variables, 1)) {
-        rf_radish_access(&s->radish, core, &access);
+    struct rf_checks checks = { 0 };
+    if (__builtin_expect(tallied, 0))
+        checks = s->radish.counts.checks;
+    rf_radish_access(&s->radish, core, &access); /* one call: then it is part of this function where that is worth most */
+    if (__builtin_expect(!tallied, 1))
         return;
-    }
-    struct rf_checks checks = s->radish.counts.checks;
-    rf_radish_access(&s->radish, core, &access);
     uint64_t with = s->times[RF_WITH][core] - before, extra = with > cycles ? with - cycles : 0;
     if (s->tally_sites)
         tally(s, &s->sites, event->site, &checks, extra);
@@ -297,6 +307,7 @@ static void synchronise(struct rf_simulation *s, const struct rf_event *event)
     rf_order_sync(&s->order, rf_order_thread(&s->order, event->thread), event);
     refresh(s, core);
     if (event->op == RF_FORK || event->op == RF_JOIN) {
+        s->placed = RF_UNKNOWN;
         uint32_t other = (uint32_t)event->addr;
         pass_thread(s, core, other, event->op == RF_FORK);
         uint32_t theirs = thread_of(s, thread_of(s, other)->carrier)->core;

@@ -87,6 +87,7 @@ void rf_simulation_init(struct rf_simulation *s, const struct rf_config *config,
     rf_pages_init(&s->pages, &s->config, &s->memory);
     rf_machine_init(&s->baseline, &s->config, 0);
     rf_radish_init(&s->radish, &s->config, broken, &s->memory, &s->order, &s->pages, s->times[RF_WITH]);
+    s->placed = RF_UNKNOWN;
     s->usual = !broken && rf_is_usual(&s->config);
     if (s->usual)
         rf_usual_begin(s);

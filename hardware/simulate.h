@@ -62,6 +62,7 @@ struct rf_simulation {
     struct rf_simulated_core cores[RF_MAX_CORES];
     struct rf_simulated_thread *threads;
     uint32_t thread_cap;
+    uint32_t placed, placed_core;     /* the thread that acted last, if it is still where it acted; or RF_UNKNOWN */
     struct rf_map objects[RF_SPACES]; /* key -> struct object * */
     uint64_t events, accesses, switches, identities;
     /* races, one a byte */

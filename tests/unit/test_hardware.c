@@ -482,6 +482,14 @@ static void histories_are_cleared_and_copied(void **state)
     rf_simulation_free(&sim);
 }
 
+static uint32_t used_cores(void)
+{
+    uint32_t used = 0;
+    for (uint32_t core = 0; core < sim.config.cores; core++)
+        used += sim.cores[core].carrier != RF_UNKNOWN;
+    return used;
+}
+
 /* Thread K performs 1, then 2, on one core: a switch of identity each time, and a race between the two. */
 static void identities(void **state)
 {
@@ -491,10 +499,11 @@ static void identities(void **state)
     assert_int_equal(sim.identities, 1);
     assert_int_equal(sim.switches, 0);
     assert_int_equal(sim.race_count, 1);
-    uint32_t used = 0;
-    for (uint32_t core = 0; core < 4; core++)
-        used += sim.cores[core].carrier != RF_UNKNOWN;
-    assert_int_equal(used, 2); /* K's and J's */
+    assert_int_equal(used_cores(), 2); /* K's and J's */
+    rf_simulation_free(&sim);
+    simulate("1|w(0x1000:8)\nK|ident(1)\nK|w(0x1000:8)\n", "cores=4");
+    assert_int_equal(sim.race_count, 0);
+    assert_int_equal(used_cores(), 1); /* K's: 1 acts there, and has left its own */
     rf_simulation_free(&sim);
 }
 
