@@ -147,7 +147,7 @@ static void permissions(void)
 static void planes(void)
 {
     const size_t size = (size_t)1 << 46;
-    void *wanted = (void *)0x0ffffffe0000;
+    void *wanted = (void *)0x100000000000;
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY)
         return; /* the layout here is not the one of a run */

@@ -30,9 +30,9 @@
 
 #ifndef RF_WORDS /* tests have a small plane elsewhere */
 #define RF_ADDRESS_MASK 0x3ffffffffff8
-#define RF_PATCHES 0x0ffffffe0000 /* where the room for words begins, */
+#define RF_PATCHES 0x100000000000 /* where the room for words begins, */
 #define RF_WORDS (RF_PATCHES + 0xf7c0) /* ... and where that of the first address is */
-#define RF_WORDS_SIZE 0x400000010000
+#define RF_WORDS_SIZE 0x400000040000 /* the planes end with a page */
 #endif
 
 #define RF_LINES 0x508000000000 /* a byte for each line of memory: pacer's, guest/pacer.h */

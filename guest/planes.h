@@ -16,9 +16,9 @@
 #include "guest/hot.h"
 
 /* What follows the words: name, address, size. */
-#define RF_OBJECT_PAGES 0x500000000000 /* 8 bytes for each 4 KiB of user addresses */
+#define RF_OBJECT_PAGES 0x500000040000 /* 8 bytes for each 4 KiB of user addresses */
 #define RF_OBJECT_PAGES_SIZE (RF_WORDS_SIZE >> 9)
-#define RF_TOUCHED 0x502000000000 /* a byte for each RF_PATCH of words */
+#define RF_TOUCHED 0x502000080000 /* a byte for each RF_PATCH of words */
 #define RF_TOUCHED_SIZE (RF_WORDS_SIZE >> RF_PATCH_BITS)
 /* RF_NOTES (guest/hot.h) is here */
 #define RF_TIMES 0x503040000000 /* moment -> time, where blocks do not tell */
