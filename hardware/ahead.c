@@ -74,14 +74,17 @@ static inline void third_step(const struct rf_radish *radish, uint32_t core, uin
     ask_for(next_victim(radish, core, number), radish);
 }
 
-/* And what is known of that one; and sets of private caches, which do not stay in the host's first level for long. */
-static inline void fourth_step(const struct rf_simulation *s, uint32_t core, uint64_t number)
+/* And what is known of that one; and sets of private caches, which do not stay in the host's first level for long: of the core, and of
+ * another one, which the last level may believe to have the line. */
+static inline void fourth_step(const struct rf_simulation *s, uint32_t core, uint32_t other, uint64_t number)
 {
     const struct rf_radish *radish = &s->radish;
     const struct rf_metadata *victim = has_line(radish, core, number) ? NULL : next_victim(radish, core, number);
     rf_machine_prefetch_private(&s->baseline, core, rf_key_data(number / 2));
     rf_machine_prefetch_private(&radish->machine, core, rf_key_data(number / 2));
     rf_machine_prefetch_private(&radish->machine, core, rf_metadata_sets(number, core));
+    rf_machine_prefetch_second(&s->baseline, other, rf_key_data(number / 2));
+    rf_machine_prefetch_second(&radish->machine, other, rf_key_data(number / 2));
     if (victim)
         rf_host_prefetch(rf_record_at(&radish->software, victim->number));
 }
@@ -102,11 +105,13 @@ void rf_ahead_look(struct rf_simulation *s, const struct rf_batch *batch, size_t
         return;
     uint32_t core = event->thread < s->thread_cap ? s->threads[event->thread].core : RF_UNKNOWN;
     uint32_t new = ++ahead->next % RF_AHEAD;
+    uint8_t before = ahead->cores[(new - 1) % RF_AHEAD];
     ahead->cores[new] = core == RF_UNKNOWN ? 0 : (uint8_t)core;
+    ahead->others[new] = before != ahead->cores[new] ? before : ahead->others[(new - 1) % RF_AHEAD];
     ahead->numbers[new] = number;
     first_step(s, ahead->cores[new], number);
     uint32_t second = (new - SECOND) % RF_AHEAD, third = (new - THIRD) % RF_AHEAD, fourth = (new - FOURTH) % RF_AHEAD;
     second_step(&s->radish, ahead->numbers[second]);
     third_step(&s->radish, ahead->cores[third], ahead->numbers[third]);
-    fourth_step(s, ahead->cores[fourth], ahead->numbers[fourth]);
+    fourth_step(s, ahead->cores[fourth], ahead->others[fourth], ahead->numbers[fourth]);
 }

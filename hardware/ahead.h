@@ -26,6 +26,7 @@ struct rf_ahead {
     uint32_t next;              /* where the latest of those that are known is */
     uint32_t numbers[RF_AHEAD]; /* the metadata lines of the coming events */
     uint8_t cores[RF_AHEAD];    /* where they will be */
+    uint8_t others[RF_AHEAD];   /* the other core of which there were events last */
 };
 
 /* The steps for the events after the one at `at`. */

@@ -108,12 +108,19 @@ static inline void rf_machine_prefetch(const struct rf_machine *machine, uint64_
         rf_host_prefetch(block + at);
 }
 
+/* The same for a second level. */
+static inline void rf_machine_prefetch_second(const struct rf_machine *machine, uint32_t core, uint64_t sets)
+{
+    const struct rf_cache *l2 = &machine->l2[core];
+    rf_host_prefetch(rf_cache_at(l2, RF_PRIVATE, sets & l2->mask));
+}
+
 /* The same for the private caches. What there is of them is small, but not so small that it stays in the host's first level. */
 static inline void rf_machine_prefetch_private(const struct rf_machine *machine, uint32_t core, uint64_t sets)
 {
-    const struct rf_cache *l1 = &machine->l1[core], *l2 = &machine->l2[core];
+    const struct rf_cache *l1 = &machine->l1[core];
     rf_host_prefetch(rf_cache_at(l1, RF_PRIVATE, sets & l1->mask));
-    rf_host_prefetch(rf_cache_at(l2, RF_PRIVATE, sets & l2->mask));
+    rf_machine_prefetch_second(machine, core, sets);
 }
 
 /* An access to a metadata line that is in some cache; returns cycles. */
