@@ -36,6 +36,7 @@
 #include "guest/atomics.h"
 
 #include "guest/annotations.h"
+#include "guest/first_atomic.h"
 #include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
@@ -83,6 +84,7 @@ void rf_atomics_thread_end(struct rf_self *self)
     if (!fences)
         return;
     self->atomics = NULL;
+    self->fenced = 0;
     rf_tap_forget(fences->key);
     rf_tap_forget(fences->key ? fences->key + 1 : 0);
     rf_clock_give(&fences->released);
@@ -135,14 +137,12 @@ struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr
     return op;
 }
 
-bool rf_atomic_is_all(const struct rf_self *self, uintptr_t addr, size_t size, bool writes)
+bool rf_atomics_straight;
+
+void rf_atomics_begin(void)
 {
-    const struct fences *fences = self->atomics;
-    if (addr % RF_GRANULE + size > RF_GRANULE || (fences && fences->released.len) || rf_options.force_seq_cst_atomics ||
-        rf_tap || rf_refuses || rf_escape_leaves)
-        return false;
-    return rf_word_atomic_repeats(__atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), ((1u << size) - 1) << addr % RF_GRANULE,
-                                  writes);
+    rf_atomics_straight = !(rf_tap || rf_refuses || rf_detour || rf_policy_no_hot || rf_pacer || rf_escape_leaves ||
+                            rf_options.force_seq_cst_atomics);
 }
 
 bool rf_atomic_open_slowly(struct rf_atomic *op, bool make)
@@ -326,73 +326,93 @@ void rf_atomic_updated(struct rf_atomic *op)
     rf_atomic_close(op);
 }
 
-/* ---- the quick way ----
- *
- * rf_atomic_updated() for what nearly all updates are: the clocks fit the object, and what is the own part of whom does not change. The
- * thread knows all of L when it publishes, so L := C.
- */
-struct rf_object *rf_atomic_quick_open(struct rf_self *self, uintptr_t addr, size_t size)
+/* ---- the quick ways ---- */
+
+/* If two threads took turns at a location, each operation would fetch what it touches from the other core: the value, the object, the
+ * history. Who waits for several times as long as an operation takes, and does not look meanwhile, lets the other one make a few in a row
+ * with what its own cache has; then the other one waits. */
+#define A_FEW_OPERATIONS 32 /* pauses, of 40 to 140 cycles each */
+
+__attribute__((noinline)) void rf_atomic_wait(struct rf_object *object)
 {
-    if (self->ignore_sync | self->ignore_reads | self->ignore_writes | self->busy || addr % RF_GRANULE + size > RF_GRANULE ||
-        __builtin_expect(rf_tap || rf_refuses || rf_detour || rf_policy_no_hot, 0))
-        return NULL;
-    struct rf_object *object = rf_object_lock(self, addr, RF_O_ATOMIC, false);
-    if (object)
-        rf_atomic_fetch(&(struct rf_atomic){ .addr = addr, .object = object });
-    return object;
+    for (unsigned i = 0; i < A_FEW_OPERATIONS; i++)
+        __builtin_ia32_pause();
+    rf_spin_wait(&object->lock);
 }
 
-/* Capacities are powers of two, from 8 on, and beyond the length all is 0. */
-static inline void join_few(uint32_t *into, const uint32_t *from)
+void rf_atomic_lone_read(struct rf_self *self, uintptr_t addr, size_t size, uintptr_t pc)
 {
-    for (unsigned i = 0; i < RF_OBJECT_FEW; i++)
-        into[i] = into[i] < from[i] ? from[i] : into[i];
+    rf_atomic_access(self, addr, size, RF_A_ATOMIC, pc);
 }
 
-static bool is_quick(const struct rf_self *self, const struct rf_object *object)
+void rf_atomic_lone_write(struct rf_self *self, uintptr_t addr, size_t size, uintptr_t pc)
+{
+    rf_atomic_access(self, addr, size, RF_A_ATOMIC | RF_A_WRITE, pc);
+}
+
+/* rf_atomic_updated() for what nearly all updates are: the clocks fit the object, and what is the own part of whom does not change. */
+static inline bool is_quick(const struct rf_self *self, const struct rf_object *object)
 {
     const struct rf_clock *released = &object->sync.released, *clock = &self->thread.clock;
     bool mine = object->last_store == self->number + 1, apart = object->extra == OWN_PART_APART;
-    return object->kind == RF_O_ATOMIC && released->times == object->few && released->len && clock->len <= RF_OBJECT_FEW &&
-           clock->cap >= RF_OBJECT_FEW &&
+    return released->times == object->few && released->len && clock->len <= RF_OBJECT_FEW && clock->cap >= RF_OBJECT_FEW &&
            (apart ? !mine || object->sync.readers.cap >= RF_OBJECT_FEW : mine);
+}
+
+/* Clocks of at most RF_OBJECT_FEW entries, with room for so many. */
+static inline void join_few(struct rf_clock *into, const struct rf_clock *from)
+{
+    for (unsigned i = 0; i < from->len; i++)
+        into->times[i] = into->times[i] < from->times[i] ? from->times[i] : into->times[i];
+    into->len = into->len < from->len ? from->len : into->len;
+}
+
+/* The thread knows all of L when it publishes, so L := C; beyond its length a clock is 0. */
+static inline void publish_few(struct rf_self *self, struct rf_object *object)
+{
+    const struct rf_clock *clock = &self->thread.clock;
+    __builtin_memcpy(object->few, clock->times, sizeof object->few);
+    object->sync.released.len = clock->len;
+    if (object->extra == OWN_PART_APART && object->last_store == self->number + 1)
+        join_few(&object->sync.readers, clock);
+    rf_epoch_begin(self);
+}
+
+/* What is not quick; `received`: only the check is not. */
+static __attribute__((noinline)) void updated_slowly(struct rf_self *self, struct rf_object *object, uintptr_t addr, size_t size,
+                                                     uintptr_t pc, bool received)
+{
+    struct rf_atomic op = { .self = self, .object = object, .addr = addr, .pc = pc, .size = size, .acquires = true,
+                            .releases = true, .publishes = true, .within = true };
+    if (received)
+        check_within(&op, RF_A_ATOMIC | RF_A_WRITE);
+    if (received && self->thread.clock.len <= RF_OBJECT_FEW) { /* the thread has not got another slot just now */
+        publish_few(self, object);
+        rf_atomic_close(&op);
+    } else {
+        rf_atomic_updated(&op);
+    }
+    rf_atomic_settle(&op);
 }
 
 void rf_atomic_quick_updated(struct rf_self *self, struct rf_object *object, uintptr_t addr, size_t size, uintptr_t pc)
 {
-    struct rf_atomic op = { .self = self, .object = object, .addr = addr, .pc = pc, .size = size, .acquires = true,
-                            .releases = true, .publishes = true, .within = true };
-    struct rf_sync *sync = &object->sync;
-    struct rf_clock *clock = &self->thread.clock;
+    uint32_t me = self->thread.index + 1;
     if (__builtin_expect(!is_quick(self, object), 0)) {
-        rf_atomic_updated(&op);
-        rf_atomic_settle(&op);
+        updated_slowly(self, object, addr, size, pc, false);
         return;
     }
-    if (sync->last != knower(&op)) {
-        join_few(clock->times, object->few);
-        clock->len = clock->len < sync->released.len ? sync->released.len : clock->len;
+    if (object->sync.last != me) {
+        join_few(&self->thread.clock, &object->sync.released);
+        object->sync.last = me;
         rf_seen_forget();
     }
-    check_within(&op, RF_A_ATOMIC | RF_A_WRITE);
-    sync->last = knower(&op);
-    if (__builtin_expect(clock->len > RF_OBJECT_FEW, 0)) { /* the thread has got another slot just now */
-        keep_own_part(&op, clock);
-        rf_object_release(self, object);
-    } else {
-        for (unsigned i = 0; i < RF_OBJECT_FEW; i++)
-            object->few[i] = clock->times[i];
-        sync->released.len = clock->len;
-        if (object->extra == OWN_PART_APART && object->last_store == self->number + 1) {
-            join_few(sync->readers.times, clock->times);
-            sync->readers.len = sync->readers.len < clock->len ? clock->len : sync->readers.len;
-        }
-        rf_epoch_begin(self);
+    if (__builtin_expect(!rf_atomic_step(self, addr, size, RF_A_ATOMIC | RF_A_WRITE, pc), 0)) {
+        updated_slowly(self, object, addr, size, pc, true);
+        return;
     }
+    publish_few(self, object);
     rf_object_unlock(self, object);
-    const struct fences *fences = self->atomics;
-    if (__builtin_expect(self->wants_sweep || fences->within_races, 0))
-        rf_atomic_settle(&op);
 }
 
 static bool is_ignored(const struct rf_self *self, bool writes)
@@ -533,6 +553,7 @@ void __tsan_atomic_thread_fence(int order)
     }
     if (releases) {
         copy(&fences_of(self)->released, &self->thread.clock);
+        self->fenced = true;
         if (rf_tap)
             tell_fence(self, RF_TAP_PUBLISHER);
         rf_epoch_begin(self); /* what comes after the fence is not released by it */

@@ -27,16 +27,28 @@ struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr
 bool rf_atomic_acquires(int order);
 bool rf_atomic_releases(int order);
 
-/* A relaxed operation on a location through which nobody has published: if it repeats an access of this epoch, there is nothing to do but
- * the operation itself. The value was read before (guest/atomics.c, 4). */
-bool rf_atomic_is_all(const struct rf_self *self, uintptr_t addr, size_t size, bool writes);
+/* What there is to think of besides happens-before and FastTrack's history: nothing, in any thread, from the start on. Written before the
+ * second thread begins. */
+extern bool rf_atomics_straight RF_OURS;
+void rf_atomics_begin(void); /* everything else has begun */
 
-static inline bool rf_atomic_relaxed(const struct rf_self *self, const volatile void *addr, size_t size, int order,
-                                     bool writes)
+/* ... nor in this one, now. */
+static inline __attribute__((always_inline)) bool rf_atomic_is_straight(const struct rf_self *self)
 {
-    return !(order & 7) && rf_hot.span && rf_object_is_nowhere((uintptr_t)addr) &&
-           rf_atomic_is_all(self, (uintptr_t)addr, size, writes);
+    return __builtin_expect(rf_atomics_straight && self, 1) &&
+           __builtin_expect(!(self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->ignore_sync), 1);
 }
+
+/* A relaxed operation on a location through which nobody has published, by a thread that has published nothing by a fence: it is an access,
+ * and no more. The value was read before (guest/atomics.c, 4). */
+static inline __attribute__((always_inline)) bool rf_atomic_is_lone(const struct rf_self *self, const volatile void *addr, int order)
+{
+    return !(order & 7) && rf_atomic_is_straight(self) && !self->fenced && rf_object_is_nowhere((uintptr_t)addr);
+}
+
+/* ... which is looked at after it was done. */
+void rf_atomic_lone_read(struct rf_self *self, uintptr_t addr, size_t size, uintptr_t pc);
+void rf_atomic_lone_write(struct rf_self *self, uintptr_t addr, size_t size, uintptr_t pc);
 
 /* Locks the location's object and says true; false if there is none and none is made. */
 bool rf_atomic_open_slowly(struct rf_atomic *op, bool make);
@@ -60,27 +72,41 @@ void rf_atomic_written(struct rf_atomic *op);
 void rf_atomic_updated(struct rf_atomic *op);
 void rf_atomic_close(struct rf_atomic *op); /* nothing was done */
 
-/* The quick way of an update that acquires and releases, on a location that others have published through. NULL: nothing was done, go the
- * other way. Otherwise the object is locked, the operation follows, and then what it means. */
-struct rf_object *rf_atomic_quick_open(struct rf_self *self, uintptr_t addr, size_t size);
+/* The quick way of an update that acquires and releases, on a location that others have published through: it meets the object (NULL: go
+ * the other way), the value is read, and if the object can be locked then, the operation follows, and what it means, which unlocks it. */
 void rf_atomic_quick_updated(struct rf_self *self, struct rf_object *object, uintptr_t addr, size_t size, uintptr_t pc);
 
-/* Before the value is read for the first time: as long as somebody is at the location, that would only take the line of the cache away from
- * him. Then it is asked for in the state that the operation needs. Nobody is kept from coming in between. */
-static inline void rf_atomic_await(const struct rf_self *self, const volatile void *addr, int order)
+/* Somebody is at the location. When it returns, he has left it; somebody else may have come. */
+void rf_atomic_wait(struct rf_object *object);
+
+/* As long as somebody is at the location, to read the value would only take the line of the cache away from him. Then it is asked for in
+ * the state that the operation needs. Nobody is kept from coming in between. */
+static inline __attribute__((always_inline)) struct rf_object *rf_atomic_meet(const struct rf_self *self, const volatile void *addr,
+                                                                             size_t size, int order)
 {
-    if (!self || (order & 7) <= 3 || rf_object_is_nowhere((uintptr_t)addr))
-        return;
+    if ((order & 7) <= 3 || !rf_atomic_is_straight(self) || (uintptr_t)addr % RF_GRANULE + size > RF_GRANULE)
+        return NULL;
     struct rf_object *object = rf_object_find((uintptr_t)addr);
-    if (object && __builtin_expect(__atomic_load_n(&object->lock, __ATOMIC_RELAXED), 0))
-        rf_spin_wait(&object->lock);
+    if (!object)
+        return NULL;
+    if (__builtin_expect(__atomic_load_n(&object->lock, __ATOMIC_RELAXED), 0))
+        rf_atomic_wait(object);
     __asm__ volatile("prefetchw %0" : : "m"(*(const volatile char *)addr));
+    return object;
 }
 
-static inline struct rf_object *rf_atomic_quickly(struct rf_self *self, const volatile void *addr, size_t size, int order)
+static inline __attribute__((always_inline)) bool rf_atomic_quick_lock(struct rf_self *self, struct rf_object *object,
+                                                                      const volatile void *addr)
 {
-    bool both = (order & 7) > 3; /* acq_rel, seq_cst */
-    return both && self && !rf_object_is_nowhere((uintptr_t)addr) ? rf_atomic_quick_open(self, (uintptr_t)addr, size) : NULL;
+    if (!object)
+        return false;
+    rf_busy_begin(self);
+    while (__builtin_expect(__atomic_exchange_n(&object->lock, 1, __ATOMIC_ACQUIRE), 0))
+        rf_atomic_wait(object);
+    if (__builtin_expect(object->addr == (uintptr_t)addr && object->kind == RF_O_ATOMIC, 1))
+        return true;
+    rf_object_unlock(self, object);
+    return false;
 }
 
 /* The check of the operation as an access: before it if it publishes, within it if it also receives, after it otherwise

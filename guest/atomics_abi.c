@@ -74,9 +74,13 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     RF_EXPORT type __tsan_atomic##bits##_load(const volatile type *addr, int order);                                        \
     type __tsan_atomic##bits##_load(const volatile type *addr, int order)                                                   \
     {                                                                                                                       \
-        struct rf_self *self = rf_atomic_self();                                                                            \
+        struct rf_self *self = rf_hot.self;                                                                                 \
         type value = read_##bits(addr);                                                                                     \
-        if (!self || rf_atomic_relaxed(self, addr, sizeof *addr, order, false))                                             \
+        if (rf_atomic_is_lone(self, addr, order)) {                                                                         \
+            rf_atomic_lone_read(self, (uintptr_t)addr, sizeof *addr, PC);                                                   \
+            return value;                                                                                                   \
+        }                                                                                                                   \
+        if (!(self = rf_atomic_self()))                                                                                     \
             return value;                                                                                                   \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
         if (rf_atomic_open(&op, false)) {                                                                                   \
@@ -92,14 +96,16 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     RF_EXPORT void __tsan_atomic##bits##_store(volatile type *addr, type value, int order);                                 \
     void __tsan_atomic##bits##_store(volatile type *addr, type value, int order)                                            \
     {                                                                                                                       \
-        struct rf_self *self = rf_atomic_self();                                                                            \
+        struct rf_self *self = rf_hot.self;                                                                                 \
         type old = FIRST(bits, addr);                                                                                       \
-        if (!self) {                                                                                                        \
+        if (rf_atomic_is_lone(self, addr, order) && swap_##bits(addr, &old, value)) {                                       \
+            rf_atomic_lone_write(self, (uintptr_t)addr, sizeof *addr, PC);                                                  \
+            return;                                                                                                         \
+        }                                                                                                                   \
+        if (!(self = rf_atomic_self())) {                                                                                   \
             WRITE(bits, addr, old, value);                                                                                  \
             return;                                                                                                         \
         }                                                                                                                   \
-        if (rf_atomic_relaxed(self, addr, sizeof *addr, order, true) && swap_##bits(addr, &old, value))                     \
-            return;                                                                                                         \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
         GIVES(self, addr, value);                                                                                           \
         op.acquires = false;                                                                                                \
@@ -118,21 +124,22 @@ static __attribute__((noinline)) void gives(struct rf_self *self, uintptr_t addr
     RF_EXPORT type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order);                                \
     type __tsan_atomic##bits##_##name(volatile type *addr, type value, int order)                                           \
     {                                                                                                                       \
-        struct rf_self *self = rf_atomic_self();                                                                            \
-        rf_atomic_await(self, addr, order);                                                                                 \
+        struct rf_self *self = rf_hot.self;                                                                                 \
+        struct rf_object *object = rf_atomic_meet(self, addr, sizeof *addr, order);                                         \
         type old = FIRST(bits, addr);                                                                                       \
-        struct rf_object *object = rf_atomic_quickly(self, addr, sizeof *addr, order);                                      \
-        if (__builtin_expect(object != NULL, 1)) {                                                                          \
+        if (rf_atomic_quick_lock(self, object, addr)) {                                                                     \
             WRITE(bits, addr, old, (type)(result));                                                                         \
             rf_atomic_quick_updated(self, object, (uintptr_t)addr, sizeof *addr, PC);                                       \
             return old;                                                                                                     \
         }                                                                                                                   \
-        if (!self) {                                                                                                        \
+        if (rf_atomic_is_lone(self, addr, order) && swap_##bits(addr, &old, (type)(result))) {                              \
+            rf_atomic_lone_write(self, (uintptr_t)addr, sizeof *addr, PC);                                                  \
+            return old;                                                                                                     \
+        }                                                                                                                   \
+        if (!(self = rf_atomic_self())) {                                                                                   \
             WRITE(bits, addr, old, (type)(result));                                                                         \
             return old;                                                                                                     \
         }                                                                                                                   \
-        if (rf_atomic_relaxed(self, addr, sizeof *addr, order, true) && swap_##bits(addr, &old, (type)(result)))            \
-            return old;                                                                                                     \
         struct rf_atomic op = rf_atomic_begin(self, addr, sizeof *addr, order, PC);                                         \
         GIVES(self, addr, value);                                                                                           \
         bool early = op.publishes || rf_refuses;                                                                            \

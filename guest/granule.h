@@ -538,7 +538,7 @@ bool rf_accu_reads_map(const uint64_t *place, uint64_t word, unsigned mask, cons
 bool rf_word_atomic_quick(const struct rf_step *step, uint64_t word, unsigned mask, uint64_t *next);
 
 /* The same for a word that has atomic accesses to just these bytes: where atomics are used, nearly all. */
-static inline bool rf_word_atomic_again(const struct rf_step *step, uint64_t word, uint64_t *next)
+static inline __attribute__((always_inline)) bool rf_word_atomic_again(const struct rf_step *step, uint64_t word, uint64_t *next)
 {
     unsigned m = RF_WORD_M(word), code = m & 15;
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word), other = y, plain = 0;

@@ -66,6 +66,7 @@ struct rf_self {
     uint32_t pending_signals;
     uint32_t inside; /* > 0: inside the guest or a function that is not looked at: hooks and interceptors only do their job */
     uint32_t ignore_reads, ignore_writes, ignore_sync; /* > 0: switched off by annotations */
+    uint32_t fenced; /* 1: guest/atomics.c, 2: a release fence was executed */
     uint32_t system; /* > 0: in a section of the runtime system (guest/embed.c); it is ignored, or told with a mark (guest/tap.h, 6) */
 
     uint32_t locks;       /* the set of locks held now (guest/locks.h): RF_NO_LOCKS ... */

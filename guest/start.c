@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "guest/access.h"
+#include "guest/atomics.h"
 #include "guest/caper.h"
 #include "guest/intercept.h"
 #include "guest/memory.h"
@@ -128,6 +129,7 @@ int rf_start(void)
     rf_policy_begin();
     rf_record_begin(environment_block());
     rf_refusal_begin();
+    rf_atomics_begin();
     rf_plane_now = (struct rf_plane){ RF_ADDRESS_MASK, (uint64_t *)RF_WORDS };
     state = RUNS;
     rf_started = 1;

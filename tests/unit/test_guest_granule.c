@@ -38,6 +38,7 @@ static uint32_t lanes_most = UINT32_C(1) << 20;
 
 #include "detect/acculock.h"
 #include "detect/multilock.h"
+#include "guest/first_atomic.h"
 #include "guest/transactions.h"
 #include "tests/harness.h"
 
@@ -310,6 +311,24 @@ static void forget(unsigned granule, unsigned first, unsigned end)
 }
 
 static bool mostly_whole; /* nearly all accesses are plain ones to all of a granule */
+static bool mostly_atomic; /* nearly all are atomic ones to the same bytes of each */
+
+static unsigned straight_steps; /* of atomic accesses */
+
+/* As rf_atomic_access(), but the step is made where an access is repeated, too, as rf_atomic_quick_updated() makes it. */
+static void atomic_access(uintptr_t addr, unsigned size, unsigned flags, uintptr_t pc)
+{
+    if (pc % 2) {
+        rf_atomic_access(rf_hot.self, addr, size, flags, pc);
+        return;
+    }
+    rf_busy_begin(rf_hot.self);
+    bool stepped = rf_atomic_step(rf_hot.self, addr, size, flags, pc);
+    rf_busy_end(rf_hot.self);
+    straight_steps += stepped;
+    if (!stepped)
+        rf_access(addr, size, flags, pc);
+}
 
 static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
 {
@@ -328,13 +347,24 @@ static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
         now.end = (uint8_t)(size = RF_GRANULE);
         now.flags = random_below(random, 4) ? 0 : RF_A_WRITE;
     }
-    now.pc = 0x4000 + random_below(random, PLACES);
+    if (mostly_atomic && random_below(random, 16) == 0) /* a record stays one else */
+        forget(now.granule, 0, RF_GRANULE);
+    if (mostly_atomic && random_below(random, 8)) {
+        size = 2u << now.granule;
+        now.first = (uint8_t)(RF_GRANULE - size);
+        now.end = RF_GRANULE;
+        now.flags = RF_A_ATOMIC | (random_below(random, 4) ? RF_A_WRITE : 0);
+    }
+    now.pc = 0x4000 + random_below(random, mostly_atomic ? 2 : PLACES);
     now.time = game.players[thread].clock[thread];
     now.sampled = !rf_pacer || rf_gate[RF_GATE_SAMPLING];
     const struct kept *last[RF_GRANULE] = { NULL }; /* that race, for each byte */
     bool expected = false, named = false, near = false;
     game.reported = false;
-    if ((now.flags & RF_A_ATOMIC) || random_below(random, 2))
+    bool straight = now.flags & RF_A_ATOMIC && !(size & (size - 1)) && rf_policy == RF_POLICY_CAS && !rf_pacer && !rf_policy_no_hot;
+    if (straight && random_below(random, 4))
+        atomic_access(address_of(now.granule) + now.first, size, now.flags, now.pc);
+    else if ((now.flags & RF_A_ATOMIC) || random_below(random, 2))
         rf_access(address_of(now.granule) + now.first, size, now.flags, now.pc);
     else
         rf_slow_access(address_of(now.granule) + now.first, now.pc, size, now.flags);
@@ -406,7 +436,7 @@ static void play(uint64_t seed)
     begin_game();
     unsigned hand_over = 1 + random_below(&random, 6); /* how often threads meet */
     for (unsigned step = 0; step < 3000; step++) {
-        unsigned thread = random_below(&random, THREADS);
+        unsigned thread = random_below(&random, mostly_atomic ? 3 : THREADS);
         if (rf_policy == RF_POLICY_FIB && rf_hot.self && random_below(&random, 8))
             rf_policy_parks(rf_hot.self); /* else whoever asks must take over */
         play_as(thread);
@@ -448,6 +478,17 @@ static void test_random_accesses(void **state)
         play(seed);
     assert_true(sweeps > 1000);
     assert_true(named_exactly > 20 * named_nearby); /* only what a sweep took away */
+}
+
+/* Where atomics are used: the straight way (guest/first_atomic.h). */
+static void test_atomics(void **state)
+{
+    (void)state;
+    mostly_atomic = true;
+    for (uint64_t seed = 1001; seed <= 1400; seed++)
+        play(seed);
+    mostly_atomic = false;
+    assert_true(straight_steps > 5000);
 }
 
 /* PACER, whose periods are short and begin anywhere: a race is reported only if its first access was sampled, and always if that was the
@@ -726,8 +767,8 @@ static void test_large_sets(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_pacer),
-                                        cmocka_unit_test(test_no_lanes),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_atomics),
+                                        cmocka_unit_test(test_pacer), cmocka_unit_test(test_no_lanes),
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
                                         cmocka_unit_test(test_nearly_scarce_moments),
                                         cmocka_unit_test(test_frames_below),
