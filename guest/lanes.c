@@ -54,27 +54,36 @@ void rf_lanes_leave(struct rf_stripe *stripe, uint64_t *place, const uint64_t *l
     rf_lane_end(stripe, number);
 }
 
+/* The step on so many cells, a number that the compiler knows where they are all. false: nothing was done. */
+static inline __attribute__((always_inline)) bool step_cells(uint64_t *cells, unsigned count, const struct rf_step *step)
+{
+    uint64_t own = (uint64_t)(step->self->block_end - 1) << 32 | (step->self->block_end - 1), foreign = 0, known = 0;
+    for (unsigned i = 0; i < count; i++)
+        foreign |= cells[i] ^ own;
+    bool ordered = true;
+    for (unsigned i = 0; (foreign & BLOCKS_OF_CELL) && ordered && i < count; i++) { /* those of neighbours are often equal */
+        ordered = cells[i] == known || cell_ordered(cells[i], own, step);
+        known = cells[i];
+    }
+    uint64_t written = step->flags & RF_A_WRITE ? (uint64_t)step->now << 32 : 0, kept = written ? 0 : UINT64_MAX << 32;
+    for (unsigned i = 0; ordered && i < count; i++)
+        __atomic_store_n(&cells[i], (cells[i] & kept) | written | step->now, __ATOMIC_RELAXED);
+    return ordered;
+}
+
 bool rf_lanes_step(uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step)
 {
-    unsigned first = (unsigned)__builtin_ctz(mask), last = 31 - (unsigned)__builtin_clz(mask);
-    if (__builtin_expect(mask >> first & ((mask >> first) + 1), 0)) /* bytes that do not lie together */
+    unsigned first = (unsigned)__builtin_ctz(mask), bytes = mask >> first;
+    if (__builtin_expect(bytes & (bytes + 1), 0)) /* they do not lie together */
         return false;
-    uint64_t *lane = rf_lane_at(RF_WORD_X(word)), *end = lane + last + 1;
-    uint64_t own = (uint64_t)(step->self->block_end - 1) << 32 | (step->self->block_end - 1), known = 0;
+    uint64_t *lane = rf_lane_at(RF_WORD_X(word));
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
-    bool stepped = __atomic_load_n(place, __ATOMIC_RELAXED) == word;
-    for (const uint64_t *cell = lane + first; stepped && cell < end; cell++) { /* those of neighbours are often equal */
-        stepped = *cell == known || cell_ordered(*cell, own, step);
-        known = *cell;
-    }
-    if (__builtin_expect(stepped, 1)) {
-        uint64_t written = step->flags & RF_A_WRITE ? (uint64_t)step->now << 32 : 0, kept = written ? 0 : UINT64_MAX << 32;
-        for (uint64_t *cell = lane + first; cell < end; cell++)
-            __atomic_store_n(cell, (*cell & kept) | written | step->now, __ATOMIC_RELAXED);
-        if (last == RF_GRANULE - 1 && lane[0] == lane[last])
-            rf_lanes_leave(stripe, place, lane);
-    }
+    bool stepped = __atomic_load_n(place, __ATOMIC_RELAXED) == word &&
+                   (mask == 0xff ? step_cells(lane, RF_GRANULE, step)
+                                 : step_cells(lane + first, 32 - (unsigned)__builtin_clz(bytes), step));
+    if (stepped && mask >> (RF_GRANULE - 1) && lane[0] == lane[RF_GRANULE - 1])
+        rf_lanes_leave(stripe, place, lane);
     rf_spin_unlock(&stripe->lock);
     return stepped;
 }
