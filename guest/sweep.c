@@ -183,13 +183,15 @@ static uint32_t another(uint32_t moment)
 
 static bool empty(uint32_t block)
 {
-    uint32_t *moved = rf_take(RF_MOMENT_BLOCK * sizeof *moved);
-    for (uint32_t i = 0; i < RF_MOMENT_BLOCK; i++) {
-        uint32_t moment = (block << RF_MOMENT_BLOCK_BITS) + i;
-        if (!(sweep.seen[moment / 64] >> moment % 64 & 1))
+    uint32_t *moved = rf_take(RF_MOMENT_BLOCK * sizeof *moved), from = block << RF_MOMENT_BLOCK_BITS;
+    for (uint32_t moment = from; moment < from + RF_MOMENT_BLOCK; moment++) {
+        uint64_t seen = sweep.seen[moment / 64] >> moment % 64;
+        if (!seen) /* the rest of 64 of them is not in use: most are not */
+            moment |= 63;
+        if (!(seen & 1))
             continue;
-        moved[i] = another(moment);
-        if (!moved[i]) { /* what was moved so far has two names; that does no harm */
+        moved[moment - from] = another(moment);
+        if (!moved[moment - from]) { /* what was moved so far has two names; that does no harm */
             rf_give(moved, RF_MOMENT_BLOCK * sizeof *moved);
             return false;
         }
