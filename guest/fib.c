@@ -157,17 +157,23 @@ void rf_fib_begin(void)
     host.patience = rf_options.fib_patience > 0 ? (unsigned)rf_options.fib_patience : 0;
 }
 
+/* A yield point that does not step. */
+static void answer_if_asked(struct rf_fib_owner *me)
+{
+    if (__builtin_expect(__atomic_load_n(&me->flags, __ATOMIC_RELAXED) & RF_FIB_ASKED, 0)) {
+        rf_fib_enter(me, &host);
+        rf_fib_leave(me);
+    }
+}
+
+/* The count of waiters is 0 after a fork: who waits is busy, and a fork waits for those. */
 void rf_fib_yields(void)
 {
     struct rf_self *self = rf_hot.self;
     if (!self || self->busy || self->inside)
         return;
     rf_busy_begin(self);
-    struct rf_fib_owner *me = owner_at(self->thread.slot);
-    if (__atomic_load_n(&me->flags, __ATOMIC_RELAXED) & RF_FIB_ASKED) {
-        rf_fib_enter(me, &host);
-        rf_fib_leave(me);
-    }
+    answer_if_asked(owner_at(self->thread.slot));
     rf_busy_end(self);
 }
 
@@ -364,10 +370,7 @@ void rf_fib_granule(uint64_t *place, unsigned mask, struct rf_step *step)
     struct rf_fib_owner *me = owner_at(self->thread.slot);
     if (rf_policy_repeats(self, place, word, mask, step->flags)) {
         self->transitions[RF_T_PURE]++;
-        if (__builtin_expect(__atomic_load_n(&me->flags, __ATOMIC_RELAXED) & RF_FIB_ASKED, 0)) { /* a yield point all the same */
-            rf_fib_enter(me, &host);
-            rf_fib_leave(me);
-        }
+        answer_if_asked(me);
         return;
     }
     struct fib_access access = { step, mask, false };

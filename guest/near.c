@@ -19,9 +19,9 @@
 #include "guest/modules.h"
 #include "guest/options.h"
 #include "guest/pacer.h"
-#include "guest/policy.h"
 #include "guest/pair.h"
 #include "guest/patch.h"
+#include "guest/policy.h"
 #include "guest/quiet.h"
 #include "guest/system.h"
 #include "guest/tap.h"
@@ -35,10 +35,10 @@ void rf_cold_access(void);
 #define RF_PUT_TLS 0x7a5a0000u
 #define RF_PUT_SLOW 0x7a5a7a5a7a5a0001u
 #define RF_PUT_GATE 0x7a5a7a5a7a5a0002u
-#define RF_PUT_YIELD 0x7a5a7a5a7a5a0006u
 #define RF_PUT_READ_RANGE 0x7a5a7a5a7a5a0003u
 #define RF_PUT_WRITE_RANGE 0x7a5a7a5a7a5a0004u
 #define RF_PUT_COLD 0x7a5a7a5a7a5a0005u
+#define RF_PUT_YIELD 0x7a5a7a5a7a5a0006u
 #define RF_PUT_WAYS 0x100u
 #define RF_PUT_HOOK 0x7a5a0100u
 /* guest/plain_hooks.c: __tsan_read_range() and __tsan_write_range(), by names of our own. */

@@ -209,19 +209,25 @@ static inline void rf_fib_while_waiting(struct rf_fib_owner *me, const struct rf
     rf_fib_turn(host, turn);
 }
 
+/* Until the word is not what it was: true. false: it still is, and patience is at its end. */
+static inline bool rf_fib_changes(struct rf_fib_owner *me, const uint32_t *word, uint32_t old, const struct rf_fib_host *host)
+{
+    bool changed = false;
+    __atomic_fetch_add(host->waiters, 1, __ATOMIC_RELAXED);
+    for (unsigned turns = 0; turns < host->patience && !changed; turns++) {
+        changed = __atomic_load_n(word, __ATOMIC_SEQ_CST) != old;
+        if (!changed)
+            rf_fib_while_waiting(me, host, turns);
+    }
+    __atomic_fetch_sub(host->waiters, 1, __ATOMIC_RELAXED);
+    return changed;
+}
+
 /* [awaitResponse], bounded. */
 static inline enum rf_fib_kind rf_fib_await(struct rf_fib_owner *me, struct rf_fib_owner *owner, struct rf_fib_request *request,
                                             const struct rf_fib_host *host)
 {
-    bool answered = false;
-    __atomic_fetch_add(host->waiters, 1, __ATOMIC_RELAXED);
-    for (unsigned turns = 0; turns < host->patience && !answered; turns++) {
-        answered = __atomic_load_n(&request->answer, __ATOMIC_ACQUIRE) != RF_FIB_NO_ANSWER;
-        if (!answered)
-            rf_fib_while_waiting(me, host, turns);
-    }
-    __atomic_fetch_sub(host->waiters, 1, __ATOMIC_RELAXED);
-    if (answered)
+    if (rf_fib_changes(me, &request->answer, RF_FIB_NO_ANSWER, host))
         return RF_FIB_SERVED;
     rf_fib_lock(owner, host);
     bool served = __atomic_load_n(&request->answer, __ATOMIC_ACQUIRE) != RF_FIB_NO_ANSWER;
@@ -275,15 +281,7 @@ static inline bool rf_fib_ack_ask(struct rf_fib_owner *owner, const struct rf_fi
 static inline bool rf_fib_ack_await(struct rf_fib_owner *me, struct rf_fib_owner *owner, uint32_t yields,
                                     const struct rf_fib_host *host)
 {
-    bool answered = false;
-    __atomic_fetch_add(host->waiters, 1, __ATOMIC_RELAXED);
-    for (unsigned turns = 0; turns < host->patience && !answered; turns++) {
-        answered = __atomic_load_n(&owner->yields, __ATOMIC_SEQ_CST) != yields;
-        if (!answered)
-            rf_fib_while_waiting(me, host, turns);
-    }
-    __atomic_fetch_sub(host->waiters, 1, __ATOMIC_RELAXED);
-    if (answered)
+    if (rf_fib_changes(me, &owner->yields, yields, host))
         return false;
     rf_fib_lock(owner, host);
     bool late = __atomic_load_n(&owner->yields, __ATOMIC_SEQ_CST) == yields;
