@@ -54,7 +54,9 @@ RT := $(B)/lib/libredflag-rt.so.0
 HEADER := $(B)/include/redflag.h
 # ... libtsan.so.2 when the program runs, libtsan.so when gcc links it; a directory of their own, so that it is all the loader sees.
 RT_NAMES := libtsan.so.2 libtsan.so libredflag-rt.so.0
-RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(filter-out guest/chase/% guest/inline/%,$(wildcard guest/*.c guest/*/*.c guest/*.S))))
+# The two that take longest come first, so that no core waits for the last of them.
+RT_LONG := guest/slow_access.c guest/libc.c
+RT_OBJS := $(patsubst %,$(B)/obj/%.o,$(basename $(RT_LONG) $(filter-out $(RT_LONG) guest/chase/% guest/inline/%,$(wildcard guest/*.c guest/*/*.c guest/*.S))))
 # The compiler's own calls of these must not reach the functions of that name that the guest gives to the program.
 RT_RENAME := $(foreach f,memcpy memmove memset memcmp strlen,--redefine-sym $f=rf_internal_$f)
 RT_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DRF_VERSION='"$(VERSION)"' -DRF_PIECE=4064u -I. $(WARN) -O2 -g1 -fPIC -fvisibility=hidden \
@@ -81,7 +83,7 @@ CLANG := $(firstword $(shell command -v clang-14 clang 2>/dev/null))
 INLINE := $(if $(and $(LLVM_CONFIG),$(CLANG)),$(B)/lib/redflag/redflag-inline $(B)/lib/redflag/hooks.bc)
 INLINE_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard inline/*.c))
 
-all: $(B)/redflag $(STATIC) $(INLINE) $(LIB) $(RT) $(CHASE) $(HEADER) $(GO_FILES)
+all: $(RT) $(B)/redflag $(STATIC) $(INLINE) $(LIB) $(CHASE) $(HEADER) $(GO_FILES)
 
 rt: $(RT) $(HEADER)
 
@@ -223,7 +225,7 @@ setup:
 
 demo:
 	@scripts/setup build
-	@$(MAKE) --no-print-directory $(ALL_CORES) $(B)/redflag rt
+	@$(MAKE) --no-print-directory $(ALL_CORES) rt $(B)/redflag
 	@REDFLAG=$(B)/redflag scripts/demo
 
 tests: $(UNIT)

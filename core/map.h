@@ -47,7 +47,7 @@ static inline size_t rf_map_bytes(const struct rf_map *map)
     return map->cap ? rf_rounded(map->cap * sizeof *map->entries) : 0;
 }
 
-static inline void rf_map_resize(struct rf_map *map, uint32_t cap)
+static __attribute__((noinline, unused)) void rf_map_resize(struct rf_map *map, uint32_t cap)
 {
     struct rf_entry *old = map->entries;
     uint32_t old_cap = map->cap;
@@ -79,12 +79,9 @@ static inline uint64_t *rf_map_find(const struct rf_map *map, uint64_t key)
     }
 }
 
-/* The same, with a value of 0 put there first if the key is new. */
-static inline uint64_t *rf_map_at(struct rf_map *map, uint64_t key)
+/* A key that is not there, with a value of 0. */
+static __attribute__((noinline, unused)) uint64_t *rf_map_insert(struct rf_map *map, uint64_t key)
 {
-    uint64_t *found = rf_map_find(map, key);
-    if (found)
-        return found;
     if ((map->count + 1) * UINT64_C(4) > map->cap * UINT64_C(3))
         rf_map_resize(map, map->cap ? map->cap * 2 : 16);
     uint64_t at = rf_hash(key) & (map->cap - 1);
@@ -93,6 +90,13 @@ static inline uint64_t *rf_map_at(struct rf_map *map, uint64_t key)
     map->entries[at] = (struct rf_entry){ key, 0 };
     map->count++;
     return &map->entries[at].value;
+}
+
+/* The same as rf_map_find(), with a value of 0 put there first if the key is new. */
+static inline uint64_t *rf_map_at(struct rf_map *map, uint64_t key)
+{
+    uint64_t *found = rf_map_find(map, key);
+    return found ? found : rf_map_insert(map, key);
 }
 
 static inline bool rf_map_remove(struct rf_map *map, uint64_t key)

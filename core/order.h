@@ -124,7 +124,7 @@ static inline void rf_slot_own(struct rf_order *order, uint32_t slot, struct rf_
     rf_thread_refresh(order, thread);
 }
 
-static inline void rf_slot_fresh(struct rf_order *order, struct rf_thread *thread)
+static __attribute__((noinline, unused)) void rf_slot_fresh(struct rf_order *order, struct rf_thread *thread)
 {
     uint32_t slot = order->slot_count++;
     order->slots = rf_grow(order->engine->memory, order->slots, &order->slot_cap, order->slot_count, sizeof *order->slots);
@@ -134,7 +134,8 @@ static inline void rf_slot_fresh(struct rf_order *order, struct rf_thread *threa
 }
 
 /* Invariant 2. parent is NULL for a thread that nobody forked. */
-static inline void rf_slot_choose(struct rf_order *order, struct rf_thread *thread, const struct rf_thread *parent)
+static __attribute__((noinline, unused)) void rf_slot_choose(struct rf_order *order, struct rf_thread *thread,
+                                                             const struct rf_thread *parent)
 {
     /* Whose end the forker has seen is likely to be among those that ended last. */
     for (uint32_t i = order->idle_count, least = i > 16 ? i - 16 : 0; parent && i-- > least;) {
@@ -149,7 +150,8 @@ static inline void rf_slot_choose(struct rf_order *order, struct rf_thread *thre
     rf_slot_fresh(order, thread);
 }
 
-static inline struct rf_thread *rf_thread_new(struct rf_order *order, uint32_t index, const struct rf_thread *parent)
+static __attribute__((noinline, unused)) struct rf_thread *rf_thread_new(struct rf_order *order, uint32_t index,
+                                                                         const struct rf_thread *parent)
 {
     struct rf_memory *memory = order->engine->memory;
     order->threads = rf_grow(memory, order->threads, &order->thread_cap, (size_t)index + 1, sizeof *order->threads);
@@ -411,7 +413,8 @@ static inline bool rf_order_exempt(const struct rf_order *order, const struct rf
     return order->tick == 2 && thread->in_transaction && (earlier & 1);
 }
 
-static inline void rf_order_sync(struct rf_order *order, struct rf_thread *thread, const struct rf_event *event)
+static __attribute__((noinline, unused)) void rf_order_sync(struct rf_order *order, struct rf_thread *thread,
+                                                            const struct rf_event *event)
 {
     switch ((enum rf_op)event->op) {
     case RF_ACQUIRE:
