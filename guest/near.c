@@ -6,6 +6,8 @@
  * 1. What is changed is what sites/scan.h finds, and only where the hook's slot is bound, or would be, to ours. What is not changed
  *    still works: it calls the hook through the PLT. So every doubt ends in leaving things as they are.
  * 2. No page is ever writable and executable: guest/patch.h.
+ * 3. Reads that a write of the same bytes follows at once lose their calls (sites/covered.h), where only races are looked for: what is recorded
+ *    or refused, and what goes by sites or samples, is every access.
  */
 #include "guest/near.h"
 
@@ -23,11 +25,12 @@
 #include "guest/patch.h"
 #include "guest/policy.h"
 #include "guest/quiet.h"
+#include "guest/refusal.h"
 #include "guest/system.h"
 #include "guest/tap.h"
 #include "guest/text.h"
 #include "guest/unchecked.h"
-#include "sites/scan.h"
+#include "sites/covered.h"
 
 /* guest/hooks.S */
 extern const char rf_near_begin[], rf_near_end[], rf_near_names[], rf_near_gates[];
@@ -229,12 +232,62 @@ static struct block *block_near(uintptr_t low, uintptr_t high)
     return blocks = block;
 }
 
+/* -- reads that writes cover ------------------------------------------------------------------------------------------------------ */
+
+static struct rf_hook kinds[TEMPLATES_MOST / 16]; /* by a hook's number / 16; RF_HOOK_NONE: not asked for yet */
+static struct rf_cover cover;                     /* of the module that is changed; without jumps: none are left out */
+
+static struct rf_hook kind_of(uint32_t hook)
+{
+    if (hook >= TEMPLATES_MOST)
+        return (struct rf_hook){ .kind = RF_HOOK_OTHER };
+    struct rf_hook *kind = &kinds[hook / 16];
+    if (kind->kind == RF_HOOK_NONE)
+        *kind = rf_hook_named(name_of(hook));
+    return *kind;
+}
+
+static void cover_begin(const struct rf_image *image)
+{
+    cover = (struct rf_cover){ .scan = &scan, .hook = kind_of };
+    if (rf_options.read_before_write || rf_tap || rf_refuses || rf_caper_on || rf_pacer)
+        return;
+    for (unsigned i = 0; i < image->header_count; i++) {
+        const ElfW(Phdr) *header = &image->headers[i];
+        if (!rf_scan_is_code(header))
+            continue;
+        if (cover.jumps.begin) { /* jumps from one segment to another are not looked for */
+            cover.jumps.begin = NULL;
+            return;
+        }
+        cover.jumps.begin = (const uint8_t *)image->base + header->p_vaddr;
+        cover.jumps.end = cover.jumps.begin + header->p_filesz;
+    }
+    if (!cover.jumps.begin)
+        return;
+    cover.jumps.bits = rf_pages(rf_jumps_bytes(&cover.jumps));
+    rf_jumps_find(&cover.jumps);
+}
+
+static bool is_covered(const struct rf_hook_call *call)
+{
+    bool covered = cover.jumps.bits && rf_covered(&cover, call);
+    rf_cover_pass(&cover, call);
+    return covered;
+}
+
+static void cover_end(void)
+{
+    if (cover.jumps.bits)
+        rf_pages_back(cover.jumps.bits, rf_jumps_bytes(&cover.jumps));
+}
+
 /* -- changing code -------------------------------------------------------------------------------------------------------------- */
 
 static struct {
     const struct block *block;
     struct rf_pair_offsets unchecked;
-    unsigned calls, removed;
+    unsigned calls, removed, covered;
 } change;
 
 static void change_call(void *unused, const struct rf_hook_call *call)
@@ -246,6 +299,12 @@ static void change_call(void *unused, const struct rf_hook_call *call)
         rf_patch_nothing(call->length, call->jump, form);
         rf_patch_add(call->at, form, call->length);
         change.removed++;
+        return;
+    }
+    if (is_covered(call)) {
+        rf_patch_nothing(call->length, call->jump, form);
+        rf_patch_add(call->at, form, call->length);
+        change.covered++;
         return;
     }
     uint32_t gate = call->hook < TEMPLATES_MOST ? gates[call->hook / 16] : 0;
@@ -281,18 +340,20 @@ bool rf_module_change(const struct rf_image *image, const char *name)
             rf_quiet_code(begin, end);
     }
     change.block = low < high ? block_near(low, high) : NULL;
-    change.calls = change.removed = 0;
+    change.calls = change.removed = change.covered = 0;
     change.unchecked = rf_pair_offsets(rf_unchecked(), image, name);
     if (!change.block)
         return false;
     if (rf_caper_on)
         rf_caper_module(image, name);
+    cover_begin(image);
     rf_scan_calls(&scan, change_call);
+    cover_end();
     bool done = rf_patch_write();
-    rf_unchecked_count(change.removed, change.calls + change.removed);
+    rf_unchecked_count(change.removed, change.calls + change.covered + change.removed);
     if (rf_options.verbosity)
-        rf_say("%u calls of hooks in the module at 0x%zx reach copies at 0x%zx%s", change.calls, (size_t)image->base,
-               (size_t)change.block->at, done ? "" : ", except some that could not be changed");
+        rf_say("%u calls of hooks in the module at 0x%zx reach copies at 0x%zx%s; %u reads are covered by the writes behind them", change.calls,
+               (size_t)image->base, (size_t)change.block->at, done ? "" : ", except some that could not be changed", change.covered);
     return done;
 }
 

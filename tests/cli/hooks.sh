@@ -150,6 +150,17 @@ if command -v ld.lld >/dev/null; then
     variant gcc-lld gcc -O2 -fuse-ld=lld -Wl,-z,now
 fi
 
+# Reads that a write of the same bytes follows lose their calls, but not where they are asked for, or recorded.
+covered() {
+    sed -n 's/.*; \([0-9]*\) reads are covered.*/\1/p' "$1" | head -n 1
+}
+REDFLAG_OPTIONS=verbosity=1 ./gcc 2>log || fail "gcc ends with status $?"
+[ "$(covered log)" -gt 0 ] || fail "no read is covered by a write: $(cat log)"
+REDFLAG_OPTIONS=verbosity=1:read_before_write=1 ./gcc 2>log || fail "gcc ends with status $?"
+[ "$(covered log)" -eq 0 ] || fail "read_before_write=1 leaves reads out: $(cat log)"
+REDFLAG_OPTIONS=verbosity=1 "$redflag" record -o trace.rft -- ./gcc 2>log || fail "gcc cannot be recorded"
+[ "$(covered log)" -eq 0 ] || fail "reads are left out of a recording: $(cat log)"
+
 # Calls that go nowhere near a PLT are left alone: it only has to run.
 REDFLAG_CC=gcc "$redflag" cc -w -I"$root" -O2 -mcmodel=large -fno-pie -no-pie -o large "$root/tests/programs/near-code.c" || fail "large does not build"
 status=0
