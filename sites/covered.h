@@ -112,8 +112,11 @@ static inline bool rf_address_of(const struct rf_instruction *instruction, const
 /* rdi, the first argument: what an instruction makes of it. */
 enum rf_argument { RF_ARGUMENT_KEPT, RF_ARGUMENT_LOST, RF_ARGUMENT_SET };
 
-static inline enum rf_argument rf_argument_after(const uint8_t *at, const struct rf_instruction *instruction, struct rf_address *address)
+static inline enum rf_argument rf_argument_after(const uint8_t *at, const struct rf_instruction *instruction, struct rf_effect effect,
+                                                 struct rf_address *address)
 {
+    if (effect.stops || !(effect.writes & RF_REGISTER(RF_RDI)))
+        return effect.stops ? RF_ARGUMENT_LOST : RF_ARGUMENT_KEPT;
     const uint8_t *opcode = instruction->opcode;
     uint8_t rex = rf_rex_of(at, opcode);
     if (*opcode == 0xbf && !rex && opcode == at) { /* mov $, %edi: code that lies where it was linked */
@@ -130,14 +133,13 @@ static inline enum rf_argument rf_argument_after(const uint8_t *at, const struct
         if (to == RF_RDI && *opcode == 0x8d && !operands.direct && rf_address_of(instruction, &operands, address))
             return rf_address_registers(address) & RF_REGISTER(RF_RDI) ? RF_ARGUMENT_LOST : RF_ARGUMENT_SET;
     }
-    struct rf_effect effect = rf_effect_of(at, instruction);
-    return effect.stops || effect.writes & RF_REGISTER(RF_RDI) ? RF_ARGUMENT_LOST : RF_ARGUMENT_KEPT;
+    return RF_ARGUMENT_LOST;
 }
 
 /* After an instruction that does not stop: the same address of the registers as they are now. false: it cannot be told. */
-static inline bool rf_address_moves(const uint8_t *at, const struct rf_instruction *instruction, struct rf_address *address)
+static inline bool rf_address_moves(const uint8_t *at, const struct rf_instruction *instruction, struct rf_effect effect,
+                                    struct rf_address *address)
 {
-    struct rf_effect effect = rf_effect_of(at, instruction);
     if (!(effect.writes & rf_address_registers(address)))
         return true;
     const uint8_t *opcode = instruction->opcode;
@@ -155,7 +157,8 @@ static inline bool rf_address_moves(const uint8_t *at, const struct rf_instructi
 
 /* -- the calls ------------------------------------------------------------------------------------------------------------------ */
 
-#define RF_COVER_STEPS 64
+#define RF_COVER_STEPS 24 /* instructions: nearly all writes that cover a read are nearer */
+#define RF_ARGUMENT_NEAR 48 /* bytes before a call in which its argument is looked for */
 
 /* Where it is known that an instruction begins: behind the last calls of hooks, in a ring. */
 #define RF_COVER_SURE 32
@@ -165,6 +168,8 @@ struct rf_cover {
     struct rf_jumps jumps; /* of the code's only segment */
     const uint8_t *sure[RF_COVER_SURE];
     unsigned count;
+    const uint8_t *walked; /* from before here on: rf_cover_any_write_follows() */
+    bool found;
 };
 
 /* A call was passed: they come in ascending order. */
@@ -185,20 +190,50 @@ static inline bool rf_cover_argument(const struct rf_cover *cover, const struct 
         struct rf_instruction instruction = rf_instruction_at(at);
         if (instruction.opcode >= call->at)
             return instruction.opcode == call->at && known && !(rf_address_registers(address) & ~RF_KEPT_REGISTERS);
-        switch (rf_argument_after(at, &instruction, address)) {
+        struct rf_effect effect = { .stops = true };
+        if (call->at - at <= RF_ARGUMENT_NEAR)
+            effect = rf_effect_of(at, &instruction);
+        switch (rf_argument_after(at, &instruction, effect, address)) {
         case RF_ARGUMENT_SET:
             known = true;
             *from = instruction.next;
             break;
         case RF_ARGUMENT_LOST: known = false; break;
-        case RF_ARGUMENT_KEPT: known = known && rf_address_moves(at, &instruction, address); break;
+        case RF_ARGUMENT_KEPT: known = known && rf_address_moves(at, &instruction, effect, address); break;
         }
         at = instruction.next;
     }
     return false;
 }
 
-/* Whether the code goes straight on to a write of these bytes. */
+/* Whether the code goes straight on to a write at all: most reads go no further than this. What lies on the way to one need not be walked again
+ * for the reads on it. */
+static inline bool rf_cover_any_write_follows(struct rf_cover *cover, const uint8_t *at)
+{
+    if (at < cover->walked)
+        return cover->found;
+    cover->found = false;
+    for (unsigned steps = 0; steps < RF_COVER_STEPS && cover->jumps.end - at >= 16; steps++) {
+        struct rf_instruction instruction = rf_instruction_at(at);
+        uint8_t opcode = *instruction.opcode;
+        struct rf_hook_call call;
+        cover->walked = at;
+        if (opcode == 0xe8 || (opcode == 0xff && instruction.opcode[1] == 0x15)) {
+            struct rf_hook hook = { .kind = RF_HOOK_NONE };
+            if (rf_scan_call_at(cover->scan, instruction.opcode, &call))
+                hook = cover->hook(call.hook);
+            cover->found = hook.kind == RF_HOOK_ACCESS && hook.write;
+            if (cover->found || (hook.kind != RF_HOOK_ACCESS && hook.kind != RF_HOOK_RANGE))
+                break;
+        } else if (rf_stops_early(instruction.opcode)) {
+            break;
+        }
+        at = instruction.next;
+    }
+    return cover->found;
+}
+
+/* The same for these bytes. */
 static inline bool rf_cover_write_follows(const struct rf_cover *cover, const uint8_t *at, struct rf_address address, unsigned size)
 {
     bool known = true, same = false; /* the address can be told; the argument is it */
@@ -216,19 +251,32 @@ static inline bool rf_cover_write_follows(const struct rf_cover *cover, const ui
             same = false;
         } else {
             struct rf_address other;
-            if (rf_effect_of(at, &instruction).stops)
+            struct rf_effect effect = rf_effect_of(at, &instruction);
+            if (effect.stops)
                 return false;
-            enum rf_argument argument = rf_argument_after(at, &instruction, &other);
+            enum rf_argument argument = rf_argument_after(at, &instruction, effect, &other);
             if (argument != RF_ARGUMENT_KEPT)
                 same = argument == RF_ARGUMENT_SET && known && rf_address_is(&address, &other);
-            known = known && rf_address_moves(at, &instruction, &address);
+            known = known && rf_address_moves(at, &instruction, effect, &address);
         }
         at = instruction.next;
     }
     return false;
 }
 
-/* Whether no jump leads to a place from `from` to `to`. */
+static inline bool rf_is_near_jump(uint8_t opcode)
+{
+    return (opcode & 0xf0) == 0x70 || opcode == 0xeb || (opcode & 0xfc) == 0xe0;
+}
+
+/* Whether a near jump at an instruction's opcode would lead to a place from `from` to `to`. */
+static inline bool rf_leads_to(const uint8_t *opcode, const uint8_t *from, const uint8_t *to)
+{
+    const uint8_t *target = opcode + 2 + (int8_t)opcode[1];
+    return rf_is_near_jump(*opcode) && target >= from && target <= to;
+}
+
+/* Whether no jump leads there. Only where some byte looks like one are instructions walked over. */
 static inline bool rf_cover_unreached(const struct rf_cover *cover, const uint8_t *from, const uint8_t *to)
 {
     const uint8_t *at = NULL;
@@ -246,27 +294,23 @@ static inline bool rf_cover_unreached(const struct rf_cover *cover, const uint8_
     }
     if (!at || from - at > 16 * RF_NEAR_JUMP)
         return false;
-    while (at - to < RF_NEAR_JUMP && cover->jumps.end - at >= 16) {
-        struct rf_instruction instruction = rf_instruction_at(at);
-        uint8_t opcode = *instruction.opcode;
-        if ((opcode & 0xf0) == 0x70 || opcode == 0xeb || (opcode & 0xfc) == 0xe0) {
-            const uint8_t *target = instruction.next + (int8_t)instruction.next[-1];
-            if (target >= from && target <= to)
-                return false;
-        }
-        at = instruction.next;
-    }
+    bool looks = false;
+    for (const uint8_t *byte = from - RF_NEAR_JUMP; byte < to + RF_NEAR_JUMP && cover->jumps.end - byte >= 2; byte++)
+        looks |= rf_leads_to(byte, from, to);
+    for (; looks && at < to + RF_NEAR_JUMP && cover->jumps.end - at >= 16; at = rf_instruction_at(at).next)
+        if (rf_leads_to(rf_instruction_at(at).opcode, from, to))
+            return false;
     return true;
 }
 
 /* Whether the call, which was not passed yet, may be left out. */
-static inline bool rf_covered(const struct rf_cover *cover, const struct rf_hook_call *call)
+static inline bool rf_covered(struct rf_cover *cover, const struct rf_hook_call *call)
 {
     struct rf_hook hook = cover->hook(call->hook);
     struct rf_address address;
     const uint8_t *from = NULL;
     return hook.kind == RF_HOOK_ACCESS && !hook.write && !hook.vptr && !hook.is_volatile && !call->jump &&
-           rf_cover_argument(cover, call, &address, &from) &&
+           rf_cover_any_write_follows(cover, call->at + call->length) && rf_cover_argument(cover, call, &address, &from) &&
            rf_cover_write_follows(cover, call->at + call->length, address, hook.size) && rf_cover_unreached(cover, from, call->at);
 }
 

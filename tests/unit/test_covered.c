@@ -299,7 +299,7 @@ static struct rf_scan scan;
 
 static struct rf_hook_call call_at(const uint8_t *at)
 {
-    struct rf_hook_call call;
+    struct rf_hook_call call = { .at = NULL };
     assert_true(rf_scan_call_at(&scan, at, &call));
     return call;
 }
