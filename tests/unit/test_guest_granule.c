@@ -491,26 +491,7 @@ static void test_atomics(void **state)
     assert_true(straight_steps > 5000);
 }
 
-/* PACER, whose periods are short and begin anywhere: a race is reported only if its first access was sampled, and always if that was the
- * last one to race. What is discarded leaves the lines. */
-static void test_pacer(void **state)
-{
-    (void)state;
-    rf_pacer = rf_detour = true;
-    rf_gate[RF_GATE_KNOWN] = 1;
-    *rf_touched(rf_word(address_of(0))) = 0; /* what was touched before, in another way, was cleared */
-    sampling.at_once = UINT32_MAX; /* nobody but turn_period() ends a period */
-    for (uint64_t seed = 5000; seed < 5600; seed++) {
-        mostly_whole = seed % 3 == 0;
-        play(seed);
-        for (unsigned i = 0; i < GRANULES; i++)
-            assert_true(rf_pacer_knows_nothing(address_of(i), RF_GRANULE));
-    }
-    rf_pacer = rf_detour = mostly_whole = false;
-    *rf_touched(rf_word(address_of(0))) = 0;
-}
-
-/* The same under every policy, with the accesses that hooks would have decided and without. */
+/* Random accesses under every policy, with the accesses that hooks would have decided and without. */
 static void test_policies(void **state)
 {
     (void)state;
@@ -764,11 +745,13 @@ static void test_large_sets(void **state)
 
 #include "tests/unit/guest_accu.inc"
 #include "tests/unit/guest_multi.inc"
+#include "tests/unit/guest_pacer.inc"
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_atomics),
-                                        cmocka_unit_test(test_pacer), cmocka_unit_test(test_no_lanes),
+                                        cmocka_unit_test(test_pacer), cmocka_unit_test(test_lines),
+                                        cmocka_unit_test(test_no_lanes),
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
                                         cmocka_unit_test(test_nearly_scarce_moments),
                                         cmocka_unit_test(test_frames_below),
