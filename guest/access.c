@@ -330,6 +330,8 @@ void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
         rf_tell_race(self, addr, size, flags, pc, &race);
     if (__builtin_expect(self->wants_sweep, 0))
         rf_sweep(self);
+    if (__builtin_expect(__atomic_load_n(&rf_fib_waiters, __ATOMIC_RELAXED), 0)) /* a step that found a repetition has not answered */
+        rf_fib_yields();
 }
 
 bool rf_access_step(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc, struct rf_found *race)
