@@ -189,7 +189,7 @@ INLINE void check_line(struct view *v, struct rf_places places, const struct rf_
         look_at_hardware(v, at, late);
         look_at_software(v, at, width, statuses, words, late);
         rf_lanes races = access->write ? late[RF_WRITES] | late[RF_READS] : late[RF_WRITES];
-        for (uint32_t i = 0; rf_lanes_are_set(races) && i < RF_LANES; i++)
+        for (uint32_t i = 0; RF_RARELY(rf_lanes_are_set(races)) && i < RF_LANES; i++)
             if (races[i] && at + i - places.at < places.count)
                 rf_report_place(v->radish, v->own, at + i, access);
         if (v->import && !at)
@@ -197,6 +197,12 @@ INLINE void check_line(struct view *v, struct rf_places places, const struct rf_
         set_new_permissions(v, at, width, raise_statuses(v, at, width, statuses, words), late);
     }
     rf_permissions_changed(v->radish, v->own);
+}
+
+/* The same for lines of any width. */
+static RF_APART void check_places(struct view *v, struct rf_places places, const struct rf_access *access)
+{
+    check_line(v, places, access, rf_width(&v->radish->layout, v->own), false);
 }
 
 /* Lines of threads that run no more, at least not there, give their clocks up (3.2.6, lazy flushing). */
@@ -243,7 +249,7 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
         }
     }
     v.first = rf_lines_of(radish, own->number);
-    if (uneven && !own->wide)
+    if (RF_RARELY(uneven && !own->wide))
         rf_lines_widen(radish, own->number);
     struct rf_places places = rf_places_of(radish, own, cell, count);
     /* A time that has no clock gets one only while there are clocks to spare: to make room for the past would only bring the next
@@ -255,10 +261,10 @@ void rf_software_check(struct rf_radish *radish, uint32_t core, struct rf_metada
         memset(rf_row(&radish->layout, own, RF_STATUSES), RF_EVERYTHING, width);
         memset(rf_row(&radish->layout, own, RF_PERMISSIONS), RF_PERMIT_WRITE, width);
         rf_line_permits(radish, own);
-    } else if (!own->wide && rf_unit_bits(&radish->layout) == 3) {
+    } else if (RF_MOSTLY(!own->wide) && rf_unit_bits(&radish->layout) == 3) {
         check_line(&v, places, access, rf_units(&radish->layout), true);
     } else {
-        check_line(&v, places, access, width, false);
+        check_places(&v, places, access);
     }
     rf_software_spend(radish, runner,
                       (rf_cells(&radish->layout) + histories * (rf_cells(&radish->layout) / v.halves)) *

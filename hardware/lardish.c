@@ -108,7 +108,7 @@ static void clear_piece(struct rf_radish *radish, uint32_t core, const struct pi
         forget(radish, piece);
 }
 
-void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uint64_t size, bool freed)
+RF_APART void rf_radish_clear(struct rf_radish *radish, uint32_t core, uint64_t addr, uint64_t size, bool freed)
 {
     uint64_t end = addr + size;
     radish->counts.clears++;
@@ -183,7 +183,7 @@ static void copy_piece(struct rf_radish *radish, uint32_t core, uint64_t from, u
 }
 
 /* Like memmove(): from the end that is not overwritten. */
-void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint64_t to, uint64_t size)
+RF_APART void rf_radish_copy(struct rf_radish *radish, uint32_t core, uint64_t from, uint64_t to, uint64_t size)
 {
     bool backwards = from < to;
     radish->counts.copies++;

@@ -7,7 +7,7 @@
  */
 #include "hardware/radish.h"
 
-struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot)
+RF_APART struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot)
 {
     radish->contexts = rf_grow(radish->memory, radish->contexts, &radish->context_cap, (size_t)slot + 1, sizeof(void *));
     if (!radish->contexts[slot]) {
@@ -52,7 +52,7 @@ void rf_line_widen(struct rf_radish *radish, struct rf_metadata *line)
 
 static bool is_listed(const struct rf_radish *radish)
 {
-    return radish->config->flush == RF_FLUSH_EAGER;
+    return RF_RARELY(radish->config->flush == RF_FLUSH_EAGER);
 }
 
 void rf_line_link(struct rf_radish *radish, struct rf_metadata *line)
@@ -69,7 +69,7 @@ void rf_line_link(struct rf_radish *radish, struct rf_metadata *line)
     line->place = context->count++;
 }
 
-void rf_lines_widen(struct rf_radish *radish, uint64_t number)
+RF_APART void rf_lines_widen(struct rf_radish *radish, uint64_t number)
 {
     for (struct rf_metadata *line = rf_lines_of(radish, number); line; line = line->next)
         rf_line_widen(radish, line);
@@ -143,13 +143,18 @@ INLINE void give_up(struct rf_radish *radish, struct rf_metadata *line, uint32_t
     release_clocks(radish->contexts[line->slot], clocks, count, rf_shift(&radish->layout, line));
 }
 
+static RF_APART void give_up_wide(struct rf_radish *radish, struct rf_metadata *line, bool persist)
+{
+    give_up(radish, line, rf_cells(&radish->layout), persist);
+}
+
 /* The line is in no cache any more. The broadcast hides behind the miss that caused the eviction. */
 static void line_gone(struct rf_radish *radish, struct rf_metadata *line, bool persist)
 {
     rf_host_prefetch(rf_record_at(&radish->software, line->number)); /* what unlinking will look at */
     radish->machine.traffic.metadata_evictions++;
-    if (line->wide)
-        give_up(radish, line, rf_cells(&radish->layout), persist);
+    if (RF_RARELY(line->wide))
+        give_up_wide(radish, line, persist);
     else
         give_up(radish, line, rf_units(&radish->layout), persist);
     unlink_line(radish, line);
@@ -224,7 +229,7 @@ INLINE void clean_places(struct rf_radish *radish, struct rf_context *context, s
         memcpy(gone + i, &out, sizeof out);
         any |= out;
     }
-    if (!any)
+    if (RF_RARELY(!any))
         return; /* it had them once */
     rf_software_evicted(radish, line, gone);
     for (struct rf_metadata *other = rf_lines_of(radish, line->number); other; other = other->next)
@@ -245,10 +250,16 @@ INLINE void clean_places(struct rf_radish *radish, struct rf_context *context, s
     radish->counts.flushed_lines++;
 }
 
+static RF_APART void clean_wide(struct rf_radish *radish, struct rf_context *context, struct rf_metadata *line,
+                                const uint8_t *goes)
+{
+    clean_places(radish, context, line, rf_cells(&radish->layout), goes);
+}
+
 static void clean_line(struct rf_radish *radish, struct rf_context *context, struct rf_metadata *line, const uint8_t *goes)
 {
-    if (line->wide)
-        clean_places(radish, context, line, rf_cells(&radish->layout), goes);
+    if (RF_RARELY(line->wide))
+        clean_wide(radish, context, line, goes);
     else
         clean_places(radish, context, line, rf_units(&radish->layout), goes);
 }
@@ -261,7 +272,7 @@ static uint32_t find_users(struct rf_radish *radish, struct rf_context *context,
     for (uint64_t left = chosen; left; left &= left - 1) {
         struct rf_users_list *list = &users->of[__builtin_ctzll(left)];
         for (struct rf_metadata *line; (line = rf_users_take(users, list));) {
-            if (line->slot != users->slot || !(line->used & chosen))
+            if (RF_RARELY(line->slot != users->slot || !(line->used & chosen)))
                 continue;
             line->used &= ~chosen;
             rf_host_prefetch(rf_record_at(&radish->software, line->number));
@@ -274,7 +285,7 @@ static uint32_t find_users(struct rf_radish *radish, struct rf_context *context,
 }
 
 /* clock_table.h, 2. */
-void rf_roll_over(struct rf_radish *radish, uint32_t core)
+RF_APART void rf_roll_over(struct rf_radish *radish, uint32_t core)
 {
     struct rf_context *context = rf_context_of(radish, radish->cores[core].slot);
     uint64_t chosen = clocks_to_free(&context->clocks, radish->clock_limit);

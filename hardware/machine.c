@@ -88,7 +88,7 @@ static void drop_private(struct rf_machine *machine, uint64_t sharers, size_t pl
     for (; sharers; sharers &= sharers - 1) {
         const struct rf_cache *l2 = &machine->l2[__builtin_ctzll(sharers)];
         size_t at = rf_cache_find_in(l2, RF_PRIVATE, set_from(machine, l2, &machine->llc, set, key), key);
-        if (at != RF_NOWHERE) /* or it is not in the first level either */
+        if (RF_RARELY(at != RF_NOWHERE)) /* or it is not in the first level either */
             drop_from(machine, (uint32_t)__builtin_ctzll(sharers), key, at);
     }
 }
@@ -132,7 +132,7 @@ INLINE size_t fill_l2(struct rf_machine *machine, uint32_t core, uint64_t sets, 
     rf_key victim;
     uint64_t set = sets & l2->mask;
     size_t at = rf_cache_replace(l2, set, key, state, &victim);
-    if (victim)
+    if (RF_MOSTLY(victim))
         rf_cache_drop(l1, RF_PRIVATE, set_from(machine, l1, l2, set, victim), victim);
     rf_cache_share(llc, RF_COMMON, place, core);
     rf_cache_touch(llc, RF_COMMON, place);

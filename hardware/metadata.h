@@ -68,34 +68,39 @@ static inline bool rf_is_compact(const struct rf_metadata *line)
 /* The places of a row. */
 static inline uint32_t rf_width(const struct rf_layout *layout, const struct rf_metadata *line)
 {
-    return line->wide ? rf_cells(layout) : rf_units(layout);
+    return RF_RARELY(line->wide) ? rf_cells(layout) : rf_units(layout);
 }
 
 /* From cells to places. */
 static inline uint32_t rf_shift(const struct rf_layout *layout, const struct rf_metadata *line)
 {
-    return line->wide ? 0 : rf_unit_bits(layout);
+    return RF_RARELY(line->wide) ? 0 : rf_unit_bits(layout);
 }
 
 static inline size_t rf_row_offset(const struct rf_layout *layout, bool wide, enum rf_row row)
 {
-    return wide ? RF_ROWS * rf_units(layout) + row * rf_cells(layout) : row * rf_units(layout);
+    return RF_RARELY(wide) ? RF_ROWS * rf_units(layout) + row * rf_cells(layout) : row * rf_units(layout);
 }
 
 static inline bool rf_has_many(const struct rf_layout *layout, const struct rf_metadata *line)
 {
-    return line->wide || rf_units(layout) > RF_FEW_UNITS;
+    return RF_RARELY(line->wide) || rf_units(layout) > RF_FEW_UNITS;
 }
 
-/* From the line's beginning, not from the array's, which 3. goes beyond. */
-static inline uint8_t *rf_rows(const struct rf_layout *layout, struct rf_metadata *line)
+/* All rows of a line, of which is known whether it is wide: from its beginning, not from the array's, which 3. goes beyond. */
+static inline uint8_t *rf_rows_if(const struct rf_layout *layout, struct rf_metadata *line, bool wide)
 {
-    return rf_has_many(layout, line) ? line->many : (uint8_t *)line + offsetof(struct rf_metadata, few);
+    return wide || rf_units(layout) > RF_FEW_UNITS ? line->many : (uint8_t *)line + offsetof(struct rf_metadata, few);
+}
+
+static inline uint8_t *rf_row_if(const struct rf_layout *layout, struct rf_metadata *line, bool wide, enum rf_row row)
+{
+    return rf_rows_if(layout, line, wide) + rf_row_offset(layout, wide, row);
 }
 
 static inline uint8_t *rf_row(const struct rf_layout *layout, struct rf_metadata *line, enum rf_row row)
 {
-    return rf_rows(layout, line) + rf_row_offset(layout, line->wide, row);
+    return rf_row_if(layout, line, RF_RARELY(line->wide), row);
 }
 
 static inline uint8_t rf_cell(const struct rf_layout *layout, struct rf_metadata *line, enum rf_row row, uint32_t cell)

@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 #include "hardware/host.h"
+#include "hardware/usual.h"
 
 #define RF_SLAB ((size_t)8192)
 
@@ -32,7 +33,7 @@ static inline void *rf_pool_take(struct rf_pool *pool, struct rf_memory *memory)
             memset(block, 0, pool->zero);
         return block;
     }
-    if (pool->next == pool->end) {
+    if (RF_RARELY(pool->next == pool->end)) {
         char *slab = rf_alloc(memory, RF_SLAB);
         size_t align = pool->bytes & (0 - pool->bytes); /* so a block of two lines does not lie across three */
         pool->next = slab + (align - (uintptr_t)slab % align) % align;

@@ -12,15 +12,18 @@ struct gathered {
     bool others;                      /* some line of another has a clock */
 };
 
-static struct gathered gather(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *own,
-                              uint32_t place)
+/* Nearly no line is wide. The functions that have `wide` are compiled for the others by themselves: what these do is short. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE struct gathered gather_if(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *own,
+                                 bool wide, uint32_t place)
 {
     struct gathered found = { 0 };
     const uint64_t *clock = radish->cores[core].clock;
-    size_t reads = rf_row_offset(&radish->layout, own->wide, RF_READ_CLOCKS) + place;
-    size_t writes = rf_row_offset(&radish->layout, own->wide, RF_WRITE_CLOCKS) + place;
+    size_t reads = rf_row_offset(&radish->layout, wide, RF_READ_CLOCKS) + place;
+    size_t writes = rf_row_offset(&radish->layout, wide, RF_WRITE_CLOCKS) + place;
     for (struct rf_metadata *line = first; line; line = line->next) {
-        const uint8_t *rows = rf_rows(&radish->layout, line);
+        const uint8_t *rows = rf_rows_if(&radish->layout, line, wide);
         uint8_t read = rows[reads], write = rows[writes];
         if (line == own) {
             found.some_read |= read != 0;
@@ -45,6 +48,12 @@ static struct gathered gather(struct rf_radish *radish, uint32_t core, struct rf
     return found;
 }
 
+static RF_APART struct gathered gather(struct rf_radish *radish, uint32_t core, struct rf_metadata *first,
+                                       struct rf_metadata *own, uint32_t place)
+{
+    return gather_if(radish, core, first, own, own->wide, place);
+}
+
 /* 5. and 7., from what hardware knows. */
 static enum rf_permission permission(const struct rf_radish *radish, const struct gathered *found, uint8_t status)
 {
@@ -62,7 +71,7 @@ static enum rf_permission permission(const struct rf_radish *radish, const struc
 /* The clocks of `count` places, up to eight, are alike in each line. */
 static bool clocks_even(const struct rf_radish *radish, struct rf_metadata *first, uint32_t place, uint32_t count)
 {
-    for (struct rf_metadata *line = first; line && count > 1; line = line->next)
+    for (struct rf_metadata *line = first; RF_RARELY(line && count > 1); line = line->next)
         if (!rf_even(rf_row(&radish->layout, line, RF_READ_CLOCKS) + place, count) ||
             !rf_even(rf_row(&radish->layout, line, RF_WRITE_CLOCKS) + place, count))
             return false;
@@ -99,7 +108,8 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
     }
     for (uint32_t at = 0, count; at < width; at += count) {
         struct gathered found = { 0 };
-        bool even = own->wide && at % 8 == 0 && rf_even(statuses + at, 8) && (alone || clocks_even(radish, first, at, 8));
+        bool even =
+            RF_RARELY(own->wide) && at % 8 == 0 && rf_even(statuses + at, 8) && (alone || clocks_even(radish, first, at, 8));
         count = even ? 8 : 1;
         if (!alone)
             found = gather(radish, core, first, own, at);
@@ -111,7 +121,7 @@ static void set_permissions(struct rf_radish *radish, uint32_t core, struct rf_m
 /* Which cores have permissions on half a line of data. */
 static uint64_t permitting(const struct rf_radish *radish, uint64_t number)
 {
-    return number < radish->software.record_cap ? rf_record_at(&radish->software, number)->permitting : 0;
+    return RF_MOSTLY(number < radish->software.record_cap) ? rf_record_at(&radish->software, number)->permitting : 0;
 }
 
 /* 8.: another core has permissions on the line. They would be lost if this one could write without a word. */
@@ -141,7 +151,7 @@ static uint64_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_m
     }
     uint64_t all_reads = status / RF_ALL_LAST_READS & RF_EACH_CELL;
     uint64_t keeps = (write & all_reads & status & ~rf_not_zero(reads | writes)) | (ordered & all_reads);
-    for (uint64_t left = ordered & keeps & rf_not_zero(reads); left; left &= left - 1) {
+    for (uint64_t left = ordered & keeps & rf_not_zero(reads); RF_RARELY(left); left &= left - 1) {
         uint32_t bit = (uint32_t)__builtin_ctzll(left);
         struct gathered found = gather(radish, core, first, line, at + bit / 8);
         keeps &= ~((uint64_t)(found.late_read || found.unknown_read) << bit);
@@ -161,7 +171,7 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
         for (struct rf_metadata *line = first; line; line = line->next) {
             uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
             uint32_t width = rf_width(&radish->layout, line);
-            bool own = line->core == core && owner->thread && owner->slot == line->slot;
+            bool own = line->core == core && RF_MOSTLY(owner->thread && owner->slot == line->slot);
             bool loses = !own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE);
             for (uint32_t at = 0; (own || loses) && at < width; at += 8) {
                 uint32_t some = rf_up_to_eight(width, at);
@@ -181,7 +191,7 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
     struct rf_metadata *line = rf_line_of(radish, core, number);
     if (line) {
         *cycles += rf_machine_metadata(&radish->machine, line);
-        if (line->generation != here->generation && RF_HOLDS(radish->broken, SWITCH_DOWNGRADE)) {
+        if (RF_RARELY(line->generation != here->generation) && RF_HOLDS(radish->broken, SWITCH_DOWNGRADE)) {
             radish->machine.traffic.broadcasts += !on_bus;
             set_permissions(radish, core, line);
         }
@@ -195,7 +205,7 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
     /* Only now: making room may have evicted a line of the same number. What is in no cache is in software. */
     struct rf_metadata *other = rf_lines_of(radish, number);
     if (other) {
-        if (other->wide)
+        if (RF_RARELY(other->wide))
             rf_line_widen(radish, line);
         memcpy(rf_row(&radish->layout, line, RF_STATUSES), rf_row(&radish->layout, other, RF_STATUSES),
                rf_width(&radish->layout, line));
@@ -208,22 +218,23 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
 
 /* ---- the three stages ---- */
 
-static bool permitted(const struct rf_radish *radish, struct rf_metadata *line, struct rf_places places, bool write)
+INLINE bool permitted(const struct rf_radish *radish, struct rf_metadata *line, bool wide, struct rf_places places,
+                      bool write)
 {
     uint64_t bit = write && RF_HOLDS(radish->broken, PERMISSION_KIND) ? 2 : 1;
     uint64_t wanted = (RF_EACH_CELL * bit) & rf_cells_mask(places.count);
-    const uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS) + places.at;
+    const uint8_t *permissions = rf_row_if(&radish->layout, line, wide, RF_PERMISSIONS) + places.at;
     return (rf_some_cells(permissions, places.count) & wanted) == wanted;
 }
 
 /* 3.3.6.2: the thread's own clocks, and nothing else. */
-static inline void record_own(struct rf_radish *radish, struct rf_metadata *line, struct rf_places places, bool write)
+INLINE void record_own(struct rf_radish *radish, struct rf_metadata *line, bool wide, struct rf_places places, bool write)
 {
     struct rf_context *context = radish->contexts[line->slot];
-    uint32_t clock = context->clocks.current, shift = rf_shift(&radish->layout, line);
-    uint8_t *reads = rf_row(&radish->layout, line, RF_READ_CLOCKS) + places.at;
-    uint8_t *writes = rf_row(&radish->layout, line, RF_WRITE_CLOCKS) + places.at;
-    if (places.count == 1 && (write ? *writes == clock && !*reads : *reads == clock))
+    uint32_t clock = context->clocks.current, shift = wide ? 0 : rf_unit_bits(&radish->layout);
+    uint8_t *reads = rf_row_if(&radish->layout, line, wide, RF_READ_CLOCKS) + places.at;
+    uint8_t *writes = rf_row_if(&radish->layout, line, wide, RF_WRITE_CLOCKS) + places.at;
+    if (RF_MOSTLY(places.count == 1) && (write ? *writes == clock && !*reads : *reads == clock))
         return; /* nothing is new */
     if (write) {
         if (RF_HOLDS(radish->broken, RECORD_WRITE))
@@ -236,23 +247,23 @@ static inline void record_own(struct rf_radish *radish, struct rf_metadata *line
 }
 
 /* 3.2.4.1: after a checked write only this thread's clock is left, in hardware and in the whole system. */
-static void record_checked(struct rf_radish *radish, struct rf_metadata *own, struct rf_places places, bool write)
+INLINE void record_checked(struct rf_radish *radish, struct rf_metadata *own, bool wide, struct rf_places places, bool write)
 {
     struct rf_metadata *first = write ? rf_lines_of(radish, own->number) : NULL;
-    uint32_t shift = rf_shift(&radish->layout, own);
+    uint32_t shift = wide ? 0 : rf_unit_bits(&radish->layout);
     for (struct rf_metadata *line = first; line; line = line->next) {
-        uint8_t *reads = rf_row(&radish->layout, line, RF_READ_CLOCKS) + places.at;
-        uint8_t *writes = rf_row(&radish->layout, line, RF_WRITE_CLOCKS) + places.at;
+        uint8_t *reads = rf_row_if(&radish->layout, line, wide, RF_READ_CLOCKS) + places.at;
+        uint8_t *writes = rf_row_if(&radish->layout, line, wide, RF_WRITE_CLOCKS) + places.at;
         if (line != own && RF_HOLDS(radish->broken, WRITE_CLEARS_OTHERS)) {
             rf_set_clocks(radish->contexts[line->slot], line, reads, shift, places.count, 0);
             rf_set_clocks(radish->contexts[line->slot], line, writes, shift, places.count, 0);
         }
         if (RF_HOLDS(radish->broken, WRITE_SETS_STATUS))
-            rf_set_places(rf_row(&radish->layout, line, RF_STATUSES) + places.at, places.count, RF_EVERYTHING);
+            rf_set_places(rf_row_if(&radish->layout, line, wide, RF_STATUSES) + places.at, places.count, RF_EVERYTHING);
     }
-    record_own(radish, own, places, write);
+    record_own(radish, own, wide, places, write);
     if (write) {
-        rf_set_places(rf_row(&radish->layout, own, RF_PERMISSIONS) + places.at, places.count, RF_PERMIT_WRITE);
+        rf_set_places(rf_row_if(&radish->layout, own, wide, RF_PERMISSIONS) + places.at, places.count, RF_PERMIT_WRITE);
         rf_line_permits(radish, own);
     }
 }
@@ -276,8 +287,8 @@ static enum verdict check_cell(const struct rf_radish *radish, const struct gath
     return everything && !found->unknown_write && !found->unknown_read ? SAFE : MAYBE;
 }
 
-void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, uint32_t place,
-                     const struct rf_access *access)
+RF_APART void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, uint32_t place,
+                              const struct rf_access *access)
 {
     uint64_t grain = rf_is_compact(line) ? 2 : 1, mask = rf_cells(&radish->layout) * grain - 1;
     uint32_t shift = rf_shift(&radish->layout, line);
@@ -287,14 +298,14 @@ void rf_report_place(struct rf_radish *radish, const struct rf_metadata *line, u
 }
 
 /* The hardware check of an access. MAYBE: nothing was done, and software must decide. */
-static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, struct rf_metadata *line,
+INLINE enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, bool wide,
                                       struct rf_places places, const struct rf_access *access)
 {
     struct rf_metadata *first = rf_lines_of(radish, line->number);
-    const uint8_t *statuses = rf_row(&radish->layout, line, RF_STATUSES) + places.at;
-    uint8_t *held = rf_row(&radish->layout, line, RF_PERMISSIONS) + places.at, permissions[8];
+    const uint8_t *statuses = rf_row_if(&radish->layout, line, wide, RF_STATUSES) + places.at;
+    uint8_t *held = rf_row_if(&radish->layout, line, wide, RF_PERMISSIONS) + places.at, permissions[8];
     enum verdict verdicts[8], worst = SAFE;
-    bool once = rf_even(held, places.count) && rf_even(statuses, places.count) &&
+    bool once = RF_RARELY(places.count > 1) && rf_even(held, places.count) && rf_even(statuses, places.count) &&
                 clocks_even(radish, first, places.at, places.count); /* then one answer holds for all */
     for (uint32_t i = 0; i < places.count; i++) {
         if (once && i) {
@@ -302,7 +313,7 @@ static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, s
             permissions[i] = permissions[0];
             continue;
         }
-        struct gathered found = gather(radish, core, first, line, places.at + i);
+        struct gathered found = gather_if(radish, core, first, line, wide, places.at + i);
         verdicts[i] = access->write && held[i] == RF_PERMIT_ORDERED ? SAFE /* 6. */
                                                                     : check_cell(radish, &found, statuses[i], access->write);
         bool alone = statuses[i] == RF_EVERYTHING && !found.others;
@@ -312,25 +323,20 @@ static enum verdict check_in_hardware(struct rf_radish *radish, uint32_t core, s
     if (worst == MAYBE)
         return MAYBE;
     for (uint32_t i = 0; i < places.count; i++) {
-        if (verdicts[i] == RACE)
+        if (RF_RARELY(verdicts[i] == RACE))
             rf_report_place(radish, line, places.at + i, access);
         if (!access->write)
             held[i] = verdicts[i] == RACE ? RF_PERMIT_NONE : permissions[i];
     }
     if (!access->write)
         rf_permissions_changed(radish, line);
-    record_checked(radish, line, places, access->write);
+    record_checked(radish, line, wide, places, access->write);
     return worst;
 }
 
-/* A clock for now. Before the line is fetched, since it may be among those that a roll-over evicts. */
-static void choose_clock(struct rf_radish *radish, uint32_t core)
+/* A clock for a time that has none. */
+static RF_APART void new_clock(struct rf_radish *radish, uint32_t core, struct rf_clock_table *table, uint64_t now)
 {
-    const struct rf_radish_core *here = &radish->cores[core];
-    struct rf_clock_table *table = &rf_context_of(radish, here->slot)->clocks;
-    uint64_t now = rf_epoch_time(here->thread->epoch);
-    if (__builtin_expect(table->current && table->times[table->current] == now, 1))
-        return;
     table->current = 0;
     table->current = rf_clock_for(table, now, radish->clock_limit, radish->broken);
     if (table->current)
@@ -344,13 +350,61 @@ static void choose_clock(struct rf_radish *radish, uint32_t core)
     }
 }
 
+/* A clock for now. Before the line is fetched, since it may be among those that a roll-over evicts. */
+static void choose_clock(struct rf_radish *radish, uint32_t core)
+{
+    const struct rf_radish_core *here = &radish->cores[core];
+    struct rf_clock_table *table = &rf_context_of(radish, here->slot)->clocks;
+    uint64_t now = rf_epoch_time(here->thread->epoch);
+    if (!__builtin_expect(table->current && table->times[table->current] == now, 1))
+        new_clock(radish, core, table, now);
+}
+
+/* The line has become wide in the software layer. */
+static RF_APART void record_widened(struct rf_radish *radish, struct rf_metadata *line, uint32_t cell, uint32_t count,
+                                    const struct rf_access *access)
+{
+    record_checked(radish, line, true, rf_places_of(radish, line, cell, count), access->write);
+}
+
+/* The three stages for places of the core's line. */
+INLINE void check(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, bool wide, struct rf_places places,
+                  const struct rf_access *access, bool on_bus, uint32_t cell, uint32_t count)
+{
+    if (__builtin_expect(permitted(radish, line, wide, places, access->write), 1)) {
+        record_own(radish, line, wide, places, access->write);
+        radish->counts.checks.permission++;
+        return;
+    }
+    if (!on_bus) {
+        rf_charge(radish, core, radish->config->bus_cycles);
+        radish->machine.traffic.broadcasts++;
+    }
+    if (check_in_hardware(radish, core, line, wide, places, access) != MAYBE) {
+        radish->counts.checks.hardware++;
+        return;
+    }
+    radish->counts.checks.software++;
+    rf_software_check(radish, core, line, cell, count, access);
+    if (RF_MOSTLY(line->wide == wide))
+        record_checked(radish, line, wide, places, access->write);
+    else
+        record_widened(radish, line, cell, count, access);
+}
+
+static RF_APART void check_wide(struct rf_radish *radish, uint32_t core, struct rf_metadata *line, struct rf_places places,
+                                const struct rf_access *access, bool on_bus, uint32_t cell, uint32_t count)
+{
+    check(radish, core, line, true, places, access, on_bus, cell, count);
+}
+
 /* Figure 3.5. */
 void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_access *access)
 {
     struct rf_machine *machine = &radish->machine;
     uint32_t data = rf_machine_access(machine, core, access->physical >> rf_line_bits(machine), access->write), metadata = 0;
     bool on_bus = machine->bus, compact;
-    if (!access->tracked) {
+    if (RF_RARELY(!access->tracked)) {
         radish->counts.checks.untracked++;
         rf_charge(radish, core, data + radish->config->work_cycles);
         return;
@@ -366,21 +420,12 @@ void rf_radish_access(struct rf_radish *radish, uint32_t core, const struct rf_a
     struct rf_metadata *line = fetch(radish, core, number, compact, &metadata);
     rf_charge(radish, core, (data > metadata ? data : metadata) + radish->config->work_cycles);
     struct rf_places places = rf_places_of(radish, line, cell, count);
-    if (__builtin_expect(permitted(radish, line, places, access->write), 1)) {
-        record_own(radish, line, places, access->write);
-        radish->counts.checks.permission++;
+    if (RF_RARELY(line->wide)) {
+        check_wide(radish, core, line, places, access, on_bus, cell, count);
     } else {
-        if (!on_bus) {
-            rf_charge(radish, core, radish->config->bus_cycles);
-            machine->traffic.broadcasts++;
-        }
-        if (check_in_hardware(radish, core, line, places, access) != MAYBE) {
-            radish->counts.checks.hardware++;
-        } else {
-            radish->counts.checks.software++;
-            rf_software_check(radish, core, line, cell, count, access);
-            record_checked(radish, line, rf_places_of(radish, line, cell, count), access->write);
-        }
+        if (RF_USUAL) /* an access is inside a granule (core/event.h, 1.), which is a unit there: so it is one place, and no loop */
+            places.count = 1;
+        check(radish, core, line, false, places, access, on_bus, cell, count);
     }
     if (__builtin_expect(radish->software.waiting > radish->config->buffer_lines, 0))
         rf_software_drain(radish, core);
@@ -392,7 +437,7 @@ static void bring_clock(struct rf_radish *radish, uint32_t core, uint32_t other)
 {
     const struct rf_radish_core *there = &radish->cores[other];
     struct rf_radish_core *here = &radish->cores[core];
-    if (here->thread && there->thread)
+    if (RF_MOSTLY(here->thread && there->thread))
         here->clock[other] = rf_clock_get(&here->thread->clock, there->slot);
 }
 
@@ -403,7 +448,7 @@ void rf_radish_synchronised(struct rf_radish *radish, uint32_t core)
 }
 
 /* 3.2.6. The kernel's work is charged by whoever switches. */
-void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread *thread)
+RF_APART void rf_radish_switch(struct rf_radish *radish, uint32_t core, struct rf_thread *thread)
 {
     struct rf_radish_core *here = &radish->cores[core];
     if (here->thread && radish->config->flush == RF_FLUSH_EAGER && RF_HOLDS(radish->broken, EAGER_FLUSH)) {

@@ -146,9 +146,9 @@ RF_ROOM void rf_flush_slot(struct rf_radish *radish, uint32_t slot);
 /* Frees clocks of the core's thread. */
 RF_ROOM void rf_roll_over(struct rf_radish *radish, uint32_t core);
 
-static inline struct rf_metadata *rf_lines_of(const struct rf_radish *radish, uint64_t number)
+RF_HOT struct rf_metadata *rf_lines_of(const struct rf_radish *radish, uint64_t number)
 {
-    return number < radish->software.record_cap ? rf_record_at(&radish->software, number)->lines : NULL;
+    return RF_MOSTLY(number < radish->software.record_cap) ? rf_record_at(&radish->software, number)->lines : NULL;
 }
 
 /* Whether a row has anything but zeros. */
@@ -212,8 +212,8 @@ static inline struct rf_context *rf_context_of(struct rf_radish *radish, uint32_
 }
 
 /* Changes the clock of a place, which stands for 1 << shift cells, and what the clock table counts. */
-static inline void rf_set_clock(struct rf_context *context, struct rf_metadata *line, uint8_t *place, uint32_t shift,
-                                uint32_t clock)
+RF_HOT void rf_set_clock(struct rf_context *context, struct rf_metadata *line, uint8_t *place, uint32_t shift,
+                         uint32_t clock)
 {
     if (*place == clock)
         return;
@@ -225,11 +225,11 @@ static inline void rf_set_clock(struct rf_context *context, struct rf_metadata *
 }
 
 /* The same for up to eight. */
-static inline void rf_set_clocks(struct rf_context *context, struct rf_metadata *line, uint8_t *places, uint32_t shift,
-                                 uint32_t count, uint32_t clock)
+RF_HOT void rf_set_clocks(struct rf_context *context, struct rf_metadata *line, uint8_t *places, uint32_t shift,
+                          uint32_t count, uint32_t clock)
 {
     uint32_t old = *places;
-    if (count == 1) {
+    if (RF_MOSTLY(count == 1)) {
         rf_set_clock(context, line, places, shift, clock);
         return;
     }
@@ -251,7 +251,7 @@ static inline void rf_set_clocks(struct rf_context *context, struct rf_metadata 
 /* The same value for some places, nearly always one. */
 static inline void rf_set_places(uint8_t *places, uint32_t count, uint32_t value)
 {
-    if (count == 1)
+    if (RF_MOSTLY(count == 1))
         *places = (uint8_t)value;
     else
         memset(places, (int)value, count);
@@ -266,7 +266,7 @@ static inline struct rf_places rf_places_of(struct rf_radish *radish, const stru
                                             uint32_t count)
 {
     uint32_t bits = rf_unit_bits(&radish->layout);
-    if (!line->wide && !((cell | count) & ((1u << bits) - 1)))
+    if (RF_MOSTLY(!line->wide && !((cell | count) & ((1u << bits) - 1))))
         return (struct rf_places){ cell >> bits, count >> bits };
     if (!line->wide)
         rf_lines_widen(radish, line->number);
@@ -281,11 +281,11 @@ static inline void rf_line_prefetch(const struct rf_metadata *line)
 
 /* The core's line for this number, NULL if it is in no cache. Only lazy switching needs the thread in the address (3.2.6): with eager
  * flushing what is there is the running thread's. */
-static inline struct rf_metadata *rf_line_of(const struct rf_radish *radish, uint32_t core, uint64_t number)
+RF_HOT struct rf_metadata *rf_line_of(const struct rf_radish *radish, uint32_t core, uint64_t number)
 {
     struct rf_metadata *line = rf_lines_of(radish, number);
-    while (line &&
-           (line->core != core || (line->slot != radish->cores[core].slot && radish->config->flush == RF_FLUSH_LAZY)))
+    while (line && (line->core != core ||
+                    (RF_RARELY(line->slot != radish->cores[core].slot) && radish->config->flush == RF_FLUSH_LAZY)))
         line = line->next;
     return line;
 }

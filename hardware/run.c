@@ -37,7 +37,7 @@ void rf_events_begin(struct rf_simulation *s)
 
 /* ---- threads on cores ---- */
 
-static struct rf_simulated_thread *thread_of(struct rf_simulation *s, uint32_t thread)
+static RF_APART struct rf_simulated_thread *thread_of(struct rf_simulation *s, uint32_t thread)
 {
     uint32_t known = s->thread_cap;
     if (__builtin_expect(thread >= known, 0)) {
@@ -94,7 +94,7 @@ static uint32_t enter_core(struct rf_simulation *s, uint32_t carrier)
     return core;
 }
 
-static uint32_t place_far(struct rf_simulation *s, uint32_t thread)
+static RF_APART uint32_t place_far(struct rf_simulation *s, uint32_t thread)
 {
     uint32_t carrier = thread_of(s, thread)->carrier, core = thread_of(s, carrier)->core;
     struct rf_thread *ordered = rf_order_thread(&s->order, thread);
@@ -113,7 +113,7 @@ static uint32_t place_far(struct rf_simulation *s, uint32_t thread)
 }
 
 /* The core where this thread acts, now: nearly always the one where it acted last, and nearly always it was the last to act. */
-static inline uint32_t place(struct rf_simulation *s, uint32_t thread)
+RF_HOT uint32_t place(struct rf_simulation *s, uint32_t thread)
 {
     if (thread == s->placed) {
         s->cores[s->placed_core].last = s->events;
@@ -147,8 +147,8 @@ void rf_simulation_identify(struct rf_simulation *s, uint32_t thread, uint32_t p
 
 /* ---- accesses ---- */
 
-static void tally(struct rf_simulation *s, struct rf_tallies *tallies, uint64_t key, const struct rf_checks *before,
-                  uint64_t extra)
+static RF_APART void tally(struct rf_simulation *s, struct rf_tallies *tallies, uint64_t key, const struct rf_checks *before,
+                           uint64_t extra)
 {
     const struct rf_checks *after = &s->radish.counts.checks;
     uint64_t *at = rf_map_at(&tallies->places, key);
@@ -214,7 +214,7 @@ static void access_memory(struct rf_simulation *s, const struct rf_event *event,
 static struct object *object_of(struct rf_simulation *s, int space, uint64_t key)
 {
     uint64_t *at = rf_map_at(&s->objects[space], key);
-    if (!*at)
+    if (RF_RARELY(!*at))
         *at = (uint64_t)(uintptr_t)rf_alloc(&s->memory, sizeof(struct object));
     return (struct object *)(uintptr_t)*at;
 }
@@ -286,7 +286,7 @@ static void pass_thread(struct rf_simulation *s, uint32_t core, uint32_t other, 
 static void refresh(struct rf_simulation *s, uint32_t core)
 {
     struct rf_thread *thread = s->radish.cores[core].thread;
-    if (thread->slot != s->radish.cores[core].slot)
+    if (RF_RARELY(thread->slot != s->radish.cores[core].slot))
         rf_radish_switch(&s->radish, core, thread);
     else
         rf_radish_synchronised(&s->radish, core);
@@ -294,19 +294,19 @@ static void refresh(struct rf_simulation *s, uint32_t core)
 
 static void synchronise(struct rf_simulation *s, const struct rf_event *event)
 {
-    if (event->op == RF_FORGET) {
+    if (RF_RARELY(event->op == RF_FORGET)) {
         rf_order_sync(&s->order, NULL, event);
         forget_object(s, RF_SPACE_SIGNAL, event->addr);
         return;
     }
-    if (event->op == RF_SAMPLE_BEGIN || event->op == RF_SAMPLE_END)
+    if (RF_RARELY(event->op == RF_SAMPLE_BEGIN || event->op == RF_SAMPLE_END))
         return;
     uint32_t core = place(s, event->thread);
     for (int m = 0; m < RF_MACHINES; m++)
         s->times[m][core] += s->config.sync_cycles;
     rf_order_sync(&s->order, rf_order_thread(&s->order, event->thread), event);
     refresh(s, core);
-    if (event->op == RF_FORK || event->op == RF_JOIN) {
+    if (RF_RARELY(event->op == RF_FORK || event->op == RF_JOIN)) {
         s->placed = RF_UNKNOWN;
         uint32_t other = (uint32_t)event->addr;
         pass_thread(s, core, other, event->op == RF_FORK);
@@ -320,7 +320,7 @@ static void synchronise(struct rf_simulation *s, const struct rf_event *event)
 
 /* ---- the trace ---- */
 
-static void commit(struct rf_simulation *s, const struct rf_event *event)
+static RF_APART void commit(struct rf_simulation *s, const struct rf_event *event)
 {
     synchronise(s, event);
     for (uint32_t i = 1; i <= event->size; i++) {

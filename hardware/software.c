@@ -49,7 +49,8 @@ struct rf_history *rf_software_history(struct rf_radish *radish, struct rf_recor
 uint32_t rf_software_core(const struct rf_radish *radish, uint32_t core)
 {
     uint32_t least = core;
-    for (uint32_t other = 0; radish->config->handlers == RF_HANDLERS_OTHER && other < radish->config->cores; other++)
+    for (uint32_t other = 0; RF_RARELY(radish->config->handlers == RF_HANDLERS_OTHER) && other < radish->config->cores;
+         other++)
         if (other != core && (least == core || radish->times[other] < radish->times[least]))
             least = other;
     return least;
@@ -139,7 +140,8 @@ size_t rf_evicted_bytes(const struct rf_layout *layout)
 static uint8_t *evicted_statuses(struct rf_evicted *evicted, const struct rf_layout *layout)
 {
     uint32_t units = 2 * rf_units(layout);
-    return (uint8_t *)(evicted->times + (evicted->uneven ? evicted_uneven(layout, evicted->uneven, units) : units));
+    return (uint8_t *)(evicted->times +
+                       (RF_RARELY(evicted->uneven) ? evicted_uneven(layout, evicted->uneven, units) : units));
 }
 
 static uint32_t evicted_time(const struct rf_evicted *evicted, const struct rf_layout *layout, enum rf_kind kind,
@@ -165,9 +167,9 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, con
     struct rf_software *software = &radish->software;
     const struct rf_layout *layout = &radish->layout;
     const uint32_t *times = radish->contexts[line->slot]->clocks.times; /* clock 0 stands for 0 */
-    uint64_t uneven = line->wide ? uneven_units(layout, clocks) : 0;
+    uint64_t uneven = RF_RARELY(line->wide) ? uneven_units(layout, clocks) : 0;
     uint32_t width = rf_width(layout, line), bits = rf_unit_bits(layout), shift = bits - rf_shift(layout, line);
-    uint32_t count = uneven ? evicted_uneven(layout, uneven, 2 * rf_units(layout)) : 2 * rf_units(layout);
+    uint32_t count = RF_RARELY(uneven) ? evicted_uneven(layout, uneven, 2 * rf_units(layout)) : 2 * rf_units(layout);
     size_t bytes = sizeof(struct rf_evicted) + count * sizeof(uint32_t) + width + 8;
     struct rf_evicted *evicted =
         line->wide ? rf_alloc(radish->memory, bytes) : rf_pool_take(&software->evicted, radish->memory);
@@ -285,12 +287,35 @@ static bool evicted_even(const struct rf_evicted *evicted, const struct rf_layou
     return true;
 }
 
+/* A record's part of an evicted line: granule by granule, and byte by byte where these are not alike. */
+static RF_APART void store_half(struct rf_radish *radish, struct rf_record *record, struct rf_history *own,
+                                struct rf_evicted *evicted, uint32_t half, uint32_t halves)
+{
+    const struct rf_layout *layout = &radish->layout;
+    uint32_t cells = rf_cells(layout), count = 8 / halves, shift = evicted->wide ? 0 : rf_unit_bits(layout);
+    const uint8_t *statuses = evicted_statuses(evicted, layout);
+    for (uint32_t granule = 0; granule < cells / 8; granule++) {
+        uint32_t first = half * cells / 2 + granule * count;
+        bool even = rf_history_even(own, granule) && evicted_even(evicted, layout, statuses, first, count);
+        for (uint32_t byte = 0; byte < 8; byte++) {
+            uint32_t cell = first + byte / halves;
+            struct arrival new = { evicted_time(evicted, layout, RF_READS, cell),
+                                   evicted_time(evicted, layout, RF_WRITES, cell), statuses[cell >> shift] };
+            if (even) {
+                if (new.read | new.write)
+                    store_granule(radish, record, own, granule, &new);
+                break;
+            }
+            store_byte(radish, record, own, granule * 8 + byte, &new);
+        }
+    }
+}
+
 /* The bytes of a compact line are in two records, two bytes a cell. */
 static void store_line(struct rf_radish *radish, uint32_t runner, struct rf_evicted *evicted)
 {
     const struct rf_layout *layout = &radish->layout;
-    uint32_t cells = rf_cells(&radish->layout), halves = !RF_USUAL && evicted->compact ? 2 : 1, count = 8 / halves;
-    uint32_t shift = evicted->wide ? 0 : rf_unit_bits(layout);
+    uint32_t cells = rf_cells(&radish->layout), halves = !RF_USUAL && evicted->compact ? 2 : 1;
     const uint8_t *statuses = evicted_statuses(evicted, layout);
     for (uint32_t half = 0; half < halves; half++) {
         struct rf_record *record = rf_software_make(radish, evicted->number + half);
@@ -302,23 +327,10 @@ static void store_line(struct rf_radish *radish, uint32_t runner, struct rf_evic
         bool simple = !evicted->wide && rf_unit_bits(layout) == 3 && rf_units(layout) % RF_LANES == 0;
         for (const struct rf_history *history = record->histories; history; history = history->next)
             simple &= !history->uneven;
-        for (uint32_t granule = 0; simple && granule < cells / 8; granule += RF_LANES)
+        for (uint32_t granule = 0; RF_MOSTLY(simple) && granule < cells / 8; granule += RF_LANES)
             store_granules(radish, record, own, granule, evicted, statuses);
-        for (uint32_t granule = 0; !simple && granule < cells / 8; granule++) {
-            uint32_t first = half * cells / 2 + granule * count;
-            bool even = rf_history_even(own, granule) && evicted_even(evicted, layout, statuses, first, count);
-            for (uint32_t byte = 0; byte < 8; byte++) {
-                uint32_t cell = first + byte / halves;
-                struct arrival new = { evicted_time(evicted, layout, RF_READS, cell),
-                                       evicted_time(evicted, layout, RF_WRITES, cell), statuses[cell >> shift] };
-                if (even) {
-                    if (new.read | new.write)
-                        store_granule(radish, record, own, granule, &new);
-                    break;
-                }
-                store_byte(radish, record, own, granule * 8 + byte, &new);
-            }
-        }
+        if (RF_RARELY(!simple))
+            store_half(radish, record, own, evicted, half, halves);
         if (!rf_lines_of(radish, evicted->number))
             record->cached = false;
         touch_pair(radish, runner, evicted->number + half, own->before / 2, true);
@@ -336,7 +348,7 @@ static void handle_eviction(struct rf_radish *radish, uint32_t runner)
     software->evicted_lines++;
     store_line(radish, runner, evicted);
     rf_software_spend(radish, runner, rf_cells(&radish->layout) * radish->config->entry_cycles);
-    if (evicted->wide)
+    if (RF_RARELY(evicted->wide))
         rf_free(radish->memory, evicted, evicted->bytes);
     else
         rf_pool_give(&software->evicted, evicted);

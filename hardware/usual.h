@@ -19,6 +19,17 @@
 #define RF_ROOM
 #endif
 
+/* What hardly ever, or nearly always, holds where the simulator is slowest (bench/kernels/hash.c, by gcov). Much of it is for what is rare
+ * there: standing between the rest it would be fetched by the host each time. */
+#define RF_RARELY(condition) __builtin_expect_with_probability(!!(condition), 0, 0.99)
+#define RF_MOSTLY(condition) __builtin_expect_with_probability(!!(condition), 1, 0.99)
+
+/* What nearly every event goes through is part of whoever calls it: a compiler does not know how often that is. */
+#define RF_HOT static inline __attribute__((always_inline))
+
+/* What is rare and long is a function of its own. */
+#define RF_APART __attribute__((noinline))
+
 #define RF_USUAL_LINE 64u
 #define RF_USUAL_PAGE 4096u
 #define RF_USUAL_WAYS 8u
