@@ -116,7 +116,7 @@ $(patsubst %.S,$(B)/obj/%.o,$(wildcard guest/*.S guest/chase/*.S)): $(B)/obj/%.o
 $(RT): $(RT_OBJS)
 	@mkdir -p $(@D)/tsan
 	$(if $(V),,@echo "  link  $@")
-	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -o $@ $^ -ldl -lpthread
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -Wl,--version-script=guest/exports.map -o $@ $^ -ldl -lpthread
 	@ln -sf $(@F) $(@D)/libredflag-rt.so
 	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/tsan/$$name; done
 
@@ -143,7 +143,7 @@ $(B)/obj/guest/chase-names.S: guest/chase/names $(RT) $(CHASE_OBJS)
 $(CHASE): $(CHASE_OBJS) $(B)/obj/guest/chase-names.S
 	@mkdir -p $(@D)/chase
 	$(if $(V),,@echo "  link  $@")
-	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,defs -o $@ $^ -ldl -lpthread
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,now -Wl,-z,noexecstack -Wl,--version-script=guest/exports.map -Wl,-z,defs -o $@ $^ -ldl -lpthread
 	@set -e; for name in $(RT_NAMES); do ln -sf ../$(@F) $(@D)/chase/$$name; done
 
 # From nothing each time: an archive that is only added to would keep the object of a source that was removed.

@@ -27,6 +27,13 @@
 void *rf_find_real(const char *name);
 void *rf_find_real_version(const char *name, const char *version);
 
+/* All of them that there are: before the loader holds a lock that a look for one needs. */
+struct rf_real_place {
+    void **place;
+    const char *name, *version; /* NULL: the one that dlsym() finds */
+};
+void rf_find_all_real(void);
+
 /* guest/escape.h */
 extern uint16_t **rf_escape_leaves RF_OURS;
 void rf_escape_flush(struct rf_self *self);
@@ -80,9 +87,21 @@ static inline __attribute__((always_inline)) void *rf_real(void **place, const c
 #define RF_AGAIN(name) \
     ".globl __interceptor_" name "\n.type __interceptor_" name ", @function\n.set __interceptor_" name ", rf_icpt_" name "\n"
 
+#ifndef RF_REAL_VERSION /* a file may say otherwise of its functions */
+#define RF_REAL_VERSION NULL
+#endif
+
+/* Some functions are declared before they are defined: both have one. */
+#define RF_REAL_PLACE(name, number) RF_REAL_PLACE_NUMBER(name, number)
+#define RF_REAL_PLACE_NUMBER(name, number) \
+    static const struct rf_real_place rf_place_##number __attribute__((section("rf_reals"), aligned(8), used)) = {                    \
+        &rf_real_##name, #name, RF_REAL_VERSION                                                                                      \
+    }
+
 #define RF_INTERCEPT(type, name, parameters)                                                              \
     typedef type rf_fn_##name parameters;                                                                 \
     static void *rf_real_##name __attribute__((unused));                                                   \
+    RF_REAL_PLACE(name, __COUNTER__);                                                                     \
     static rf_fn_##name rf_icpt_##name __attribute__((used));                                             \
     __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", rf_icpt_" #name "\n" RF_AGAIN(#name)); \
     static type rf_icpt_##name parameters

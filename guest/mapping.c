@@ -349,6 +349,9 @@ static int rf_icpt_dl_iterate_phdr(phdr_fn *f, void *data)
     struct rf_scope scope = RF_ENTER(dl_iterate_phdr);
     if (!scope.self)
         return RF_REAL(dl_iterate_phdr)(f, data);
+    /* The callback may be the first to call a function of libc's, and the loader lets nobody look for it while it tells of modules: a thread that
+     * loads one has the lock for that, and waits for the telling to end. */
+    rf_find_all_real();
     struct callback callback = { f, data };
     int result = RF_REAL(dl_iterate_phdr)(call_back, &callback);
     rf_leave(&scope);

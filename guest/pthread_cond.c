@@ -6,6 +6,8 @@
  * 3. There are two sets of these functions in libc, by symbol version: the older ones (GLIBC_2.2.5) have another layout. The symbols
  *    here have no version and are found for both; every program of this century means the newer ones.
  */
+#define RF_REAL_VERSION "GLIBC_2.3.2" /* guest/intercept.h */
+
 #include <errno.h>
 #include <time.h>
 
@@ -13,13 +15,11 @@
 #include "guest/pthread.h"
 #include "guest/tap.h"
 
-#define VERSION "GLIBC_2.3.2"
-
 static inline void *real_version(void **place, const char *name)
 {
     void *found = __atomic_load_n(place, __ATOMIC_RELAXED);
     if (__builtin_expect(!found, 0))
-        __atomic_store_n(place, found = rf_find_real_version(name, VERSION), __ATOMIC_RELAXED);
+        __atomic_store_n(place, found = rf_find_real_version(name, RF_REAL_VERSION), __ATOMIC_RELAXED);
     return found;
 }
 #define REAL(name) ((rf_fn_##name *)real_version(&rf_real_##name, #name))

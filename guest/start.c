@@ -71,6 +71,24 @@ void *rf_find_real_version(const char *name, const char *version)
     return found ? found : rf_find_real(name);
 }
 
+/* The linker's: every RF_INTERCEPT(). */
+extern const struct rf_real_place __start_rf_reals[] RF_OURS, __stop_rf_reals[] RF_OURS;
+
+void rf_find_all_real(void)
+{
+    static bool done;
+    if (__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+        return;
+    for (const struct rf_real_place *real = __start_rf_reals; real < __stop_rf_reals; real++) {
+        if (__atomic_load_n(real->place, __ATOMIC_RELAXED))
+            continue;
+        void *found = real->version ? dlvsym(RTLD_NEXT, real->name, real->version) : dlsym(RTLD_NEXT, real->name);
+        __atomic_store_n(real->place, found, __ATOMIC_RELAXED); /* NULL: of a library that is not there */
+    }
+    dlerror(); /* that some are not there is no error of the program's */
+    __atomic_store_n(&done, true, __ATOMIC_RELEASE);
+}
+
 /* The environment as the kernel gave it: libc's own variable is not set this early. */
 static char **environment_block(void)
 {
