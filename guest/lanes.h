@@ -40,4 +40,46 @@ void rf_lanes_leave(struct rf_stripe *stripe, uint64_t *place, const uint64_t *l
 /* And back: equal cells are one slice. Returns how many there are. */
 unsigned rf_lanes_spread(uint64_t word, uint64_t *list);
 
+#define RF_BLOCKS_OF_CELL (~((uint64_t)(RF_MOMENT_BLOCK - 1) << 32 | (RF_MOMENT_BLOCK - 1)))
+
+/* All that the cell names happens before the step. Nearly always it is the thread's own, of earlier epochs: both halves at one look. */
+static inline bool rf_lanes_ordered(uint64_t cell, uint64_t own, const struct rf_step *step)
+{
+    if (!((cell ^ own) & RF_BLOCKS_OF_CELL))
+        return true;
+    uint32_t w = (uint32_t)(cell >> 32), r = (uint32_t)cell;
+    return rf_step_ordered(step, w) && (r == w || rf_step_ordered(step, r));
+}
+
+/* The step on so many cells, a number that the compiler knows where they are all. false: nothing was done. */
+static inline __attribute__((always_inline)) bool rf_lanes_step_cells(uint64_t *cells, unsigned count, const struct rf_step *step)
+{
+    uint64_t own = (uint64_t)(step->self->block_end - 1) << 32 | (step->self->block_end - 1), foreign = 0, known = 0;
+    for (unsigned i = 0; i < count; i++)
+        foreign |= cells[i] ^ own;
+    bool ordered = true;
+    for (unsigned i = 0; (foreign & RF_BLOCKS_OF_CELL) && ordered && i < count; i++) { /* those of neighbours are often equal */
+        ordered = cells[i] == known || rf_lanes_ordered(cells[i], own, step);
+        known = cells[i];
+    }
+    uint64_t written = step->flags & RF_A_WRITE ? (uint64_t)step->now << 32 : 0, kept = written ? 0 : UINT64_MAX << 32;
+    for (unsigned i = 0; ordered && i < count; i++)
+        __atomic_store_n(&cells[i], (cells[i] & kept) | written | step->now, __ATOMIC_RELAXED);
+    return ordered;
+}
+
+/* rf_lanes_step() on the bytes from `first` on. */
+static inline __attribute__((always_inline)) bool rf_lanes_step_on(uint64_t *place, uint64_t word, unsigned first, unsigned count,
+                                                                   const struct rf_step *step)
+{
+    uint64_t *lane = rf_lane_at(RF_WORD_X(word));
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    bool stepped = __atomic_load_n(place, __ATOMIC_RELAXED) == word && rf_lanes_step_cells(lane + first, count, step);
+    if (stepped && first + count == RF_GRANULE && __builtin_expect(lane[0] == lane[RF_GRANULE - 1], 0))
+        rf_lanes_leave(stripe, place, lane);
+    rf_spin_unlock(&stripe->lock);
+    return stepped;
+}
+
 #endif

@@ -13,30 +13,14 @@ static inline bool has_moment(struct access *access)
     return (access->step.now = rf_moment_at_hand(access->step.self, access->key)) != 0;
 }
 
-/* The thread's moment takes the place of those in a set that happen before it (rf_step_put). Who looks without the lock finds one of its own
- * that was there, or that is (guest/units.h, 2 and 3). */
 static bool put_in_set(uint32_t set, struct access *access)
 {
     struct rf_readers *readers = rf_readers_at(set);
-    uint32_t *list = readers->few, place = RF_FEW;
     if (readers->is_many)
         return false;
-    for (uint32_t i = 0; i < readers->count; i++)
-        if (rf_moment_is_hot(list[i]))
-            return true;
-    if (!has_moment(access)) /* first: nothing may leave that it does not take the place of */
-        return false;
-    for (uint32_t i = readers->count; i-- > 0;) {
-        if (!rf_step_ordered(&access->step, list[i]))
-            continue;
-        if (place < RF_FEW)
-            rf_readers_remove(set, place); /* the last one of the list comes here, and has been looked at */
-        place = i;
-    }
-    if (place == RF_FEW)
-        return false;
-    __atomic_store_n(&list[place], access->step.now, __ATOMIC_RELAXED);
-    return true;
+    if (rf_set_has_now(readers))
+        return true;
+    return has_moment(access) && rf_set_replace(set, &access->step); /* first: nothing may leave that it does not take the place of */
 }
 
 /* A slice that is plain, like all that this file changes. */

@@ -8,7 +8,7 @@
 
 #include "guest/accu_access.h"
 #include "guest/escape.h"
-#include "guest/first_access.h"
+#include "guest/first_units.h"
 #include "guest/last_steps.h"
 #include "guest/nearby.h"
 #include "guest/records.h"
@@ -574,11 +574,16 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     hook_goes_on(addr, pc, size, flags, other_access, accu_other);
 }
 
-/* In one look, before there is anything on the stack: a first_turn() would not be made. */
-static inline __attribute__((always_inline)) bool is_no_turn(uintptr_t addr, unsigned size)
+/* Of a word, before there is anything on the stack: a first_turn() would not be made, as it is of another form, */
+static inline __attribute__((always_inline)) bool is_odd(uint64_t word)
 {
-    uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED);
-    return (word & RF_ODD_BIT) || (size < RF_GRANULE && rf_moment_is_hot(RF_WORD_Y(word)));
+    return word & RF_ODD_BIT;
+}
+
+/* ... or as bytes join others. */
+static inline __attribute__((always_inline)) bool joins_others(uint64_t word, unsigned size)
+{
+    return size < RF_GRANULE && rf_moment_is_hot(RF_WORD_Y(word));
 }
 
 /* The same where size and flags are constants: what comes next, and is not a repetition, knows them, too. */
@@ -595,10 +600,24 @@ static inline __attribute__((always_inline)) bool is_no_turn(uintptr_t addr, uns
         (void)unused, (void)unused_too;                                                                                             \
         first_or_word(self, addr, pc, size, flags);                                                                                 \
     }                                                                                                                               \
+    static __attribute__((noinline)) void units_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,    \
+                                                             struct rf_self *self)                                                  \
+    {                                                                                                                               \
+        bool stepped = first_units(self, addr, pc, size, flags);                                                                    \
+        __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);                                                                         \
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);                                                                                    \
+        if (__builtin_expect(!stepped, 0))                                                                                          \
+            first_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
+        else if (__builtin_expect(self->pending_signals, 0))                                                                        \
+            rf_signals_deliver();                                                                                                   \
+    }                                                                                                                               \
     static __attribute__((noinline)) void turn_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,     \
                                                             struct rf_self *self)                                                   \
     {                                                                                                                               \
-        if (is_no_turn(addr, size)) {                                                                                               \
+        uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED);                                                           \
+        if (is_odd(word)) {                                                                                                         \
+            units_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
+        } else if (joins_others(word, size)) {                                                                                      \
             first_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
         } else if (__builtin_expect(first_turn(self, addr, pc, size, flags), 1)) {                                                  \
             end_quickly(self, rf_word(addr));                                                                                       \
