@@ -204,7 +204,7 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
         word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
         done = 1;
         if (rf_policy_no_hot || !rf_word_repeats(place, word, mask, flags)) {
-            if (!step->now)
+            if (!step->now && (rf_policy_no_hot || !(step->now = rf_moment_at_hand(self, rf_access_key(pc, flags, size)))))
                 step->now = rf_moment_now(self, pc, flags, size);
             if (step->now) {
                 alike = whole > 1 && runs && !rf_multi && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);

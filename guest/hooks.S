@@ -315,6 +315,7 @@ near_\name:
         .globl  \name
         .type   \name, @function
 \name:
+.Lfar_\name:
 .endif
 .endm
 
@@ -414,9 +415,68 @@ near_\name:
         END     \near \name
 .endm
 
+/* An access that need not be aligned, but lies in one granule, is like one that is. */
+.macro ALIGNED near size kind
+.if \size <= 8
+        mov     %edi, %eax
+        and     $7, %eax
+        cmp     $8 - \size, %eax
+.if \near
+        jbe     near___tsan_\kind\size
+.else
+        jbe     .Lfar___tsan_\kind\size
+.endif
+.endif
+.endm
+
+/* Jumps to 2 unless the word in %rdx, of one of the two plain forms, says that the bytes in %eax were accessed in this epoch. */
+.macro CHECK_BYTES near write
+.if \write
+        bt      $27, %rdx
+        jnc     2f
+.endif
+        mov     %rdx, %r9
+        shr     $56, %r9
+        not     %r9d
+        test    %eax, %r9d
+        jne     2f
+        shl     $8, %rdx
+        shr     $36, %rdx /* with the odd bit above it */
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rdx
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rdx
+.else
+        mov     rf_hot@gottpoff(%rip), %rcx
+        sub     %fs:RF_HOT_FIRST(%rcx), %rdx
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rdx
+.endif
+        jae     2f
+.endm
+
+/* Two granules, of neither of which all bytes are accessed: returns if those that are were in this epoch, goes on at 2 if not. */
+.macro CHECK_ENDS near size write
+.if \size <= 8
+        LOAD_WORD \near
+        KEEP_PLACE \near
+        mov     %edi, %ecx
+        mov     $(1 << \size) - 1, %esi
+        and     $7, %ecx
+        shl     %cl, %esi
+        movzbl  %sil, %eax
+        CHECK_BYTES \near \write
+        mov     8(%r8), %rdx
+        shr     $8, %esi
+        mov     %esi, %eax
+        CHECK_BYTES \near \write
+        ret
+2:
+.endif
+.endm
+
 /* Two granules, or one that an unaligned access may leave at its end: the word of the first byte and that of the last. */
 .macro READ_WIDE near name size flags
         BEGIN   \near \name
+        ALIGNED \near \size read
         LOAD_WORD \near
         CHECK_READ \near
         mov     %rdi, %rsi
@@ -425,12 +485,14 @@ near_\name:
         mov     %rsi, %rdi
         CHECK_READ \near
         ret
-1:      READ_WIDE_ON \near \size \flags
+1:      CHECK_ENDS \near \size 0
+        READ_WIDE_ON \near \size \flags
         END     \near \name
 .endm
 
 .macro WRITE_WIDE near name size flags
         BEGIN   \near \name
+        ALIGNED \near \size write
         LOAD_WORD \near
         CHECK_WRITE \near
         mov     %rdi, %rsi
@@ -439,7 +501,8 @@ near_\name:
         mov     %rsi, %rdi
         CHECK_WRITE \near
         ret
-1:      GO_SLOW \near \size \flags
+1:      CHECK_ENDS \near \size 1
+        GO_SLOW \near \size \flags
         END     \near \name
 .endm
 
