@@ -46,7 +46,7 @@ CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
 TEST_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) fleet guest guest/* go cli tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc))
+C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) fleet guest guest/* go cli plugin tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc)) $(wildcard plugin/*.cc)
 
 # What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
 RT := $(B)/lib/libredflag-rt.so.0
@@ -82,8 +82,13 @@ STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard static/*.c))
 CLANG := $(firstword $(shell command -v clang-14 clang 2>/dev/null))
 INLINE := $(if $(and $(LLVM_CONFIG),$(CLANG)),$(B)/lib/redflag/redflag-inline $(B)/lib/redflag/hooks.bc)
 INLINE_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard inline/*.c))
+# What `redflag cc` gives to gcc, which takes plugins of C++ that were made for just its version: built where gcc's headers for them are.
+PLUGIN_HEADERS := $(patsubst %/gcc-plugin.h,%,$(wildcard $(shell gcc -print-file-name=plugin 2>/dev/null)/include/gcc-plugin.h))
+PLUGIN := $(if $(PLUGIN_HEADERS),$(B)/lib/redflag/redflag-gcc-$(shell gcc -dumpfullversion).so)
+PLUGIN_OBJS := $(patsubst %.cc,$(B)/obj/%.o,$(wildcard plugin/*.cc))
+PLUGIN_CFLAGS = -std=c++17 -I. -isystem $(PLUGIN_HEADERS) -Wall -Wextra -Werror -O2 -g1 -fPIC -fno-rtti -fno-exceptions
 
-all: $(RT) $(B)/redflag $(STATIC) $(INLINE) $(LIB) $(CHASE) $(HEADER) $(GO_FILES)
+all: $(RT) $(B)/redflag $(STATIC) $(INLINE) $(PLUGIN) $(LIB) $(CHASE) $(HEADER) $(GO_FILES)
 
 rt: $(RT) $(HEADER)
 
@@ -169,6 +174,16 @@ $(B)/lib/redflag/hooks.bc: guest/inline/hooks.c guest/hot.h $(B)/flags
 	$(if $(V),,@echo "  bc    $@")
 	$(Q)$(CLANG) -std=gnu11 -I. $(WARN) -O2 -g0 -fPIC -ffreestanding -emit-llvm -c -o $@ $<
 
+$(PLUGIN_OBJS): $(B)/obj/%.o: %.cc $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  c++   $@")
+	$(Q)g++ $(PLUGIN_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(PLUGIN): $(PLUGIN_OBJS)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  link  $@")
+	$(Q)g++ -shared -o $@ $^
+
 $(FLEET): $(FLEET_OBJS)
 	$(if $(V),,@echo "  ar    $@")
 	$(Q)rm -f $@
@@ -193,7 +208,7 @@ $(FUZZERS): $(B)/fuzzers/%: tests/fuzz/%.c $(LIB) $(B)/flags
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$FLAGS" | cmp -s - $@ || printf '%s\n' "$$FLAGS" >$@
-$(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAGS)
+$(B)/flags: export FLAGS = $(CC) $(RF_CFLAGS) $(RT_CFLAGS) $(GO_CFLAGS) $(LDFLAGS) $(PLUGIN_CFLAGS)
 
 ##   all            the command $(B)/redflag, the runtime and the library $(LIB); it runs from the tree
 ##   rt             the runtime alone, $(B)/lib/libredflag-rt.so.0
@@ -313,6 +328,7 @@ install: all
 	install -m 644 $(GO_FILES) $(LIB_DIR)/redflag/go
 	$(if $(STATIC),install -m 755 $(STATIC) $(LIB_DIR)/redflag)
 	$(if $(INLINE),install -m 755 $(firstword $(INLINE)) $(LIB_DIR)/redflag && install -m 644 $(lastword $(INLINE)) $(LIB_DIR)/redflag)
+	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(LIB_DIR)/redflag)
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
 	install -d $(LIB_DIR)/redflag/chase
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(CHASE)) $(LIB_DIR)/redflag/chase/$$name; done
@@ -339,4 +355,4 @@ clean:
 FORCE:
 .PHONY: FORCE policies bench-sync lardvm soak all rt help setup demo tests unit programs programs-detectors tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(INLINE_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(INLINE_OBJS) $(PLUGIN_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

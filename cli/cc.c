@@ -15,6 +15,8 @@
  * 5. With --sites nothing tells where functions begin and end: clang would do so in every function of the file, also in those that it has to
  *    leave alone, and `redflag chase`, which such a program is built for, unwinds the stack. Nor with -fgnu-tm: gcc 12 crashes over the exit
  *    hook of a function that is called in a transaction.
+ * 6. gcc gets a plugin that finds the same races with fewer hooks (plugin/), if one was made for its version. Not where accesses are sites,
+ *    which --every-access, --bitcode and --sites say; nor with -fgnu-tm, whose accesses in transactions are others' than plain ones.
  */
 #include <errno.h>
 #include <limits.h>
@@ -283,6 +285,18 @@ static void tell_passes(struct rf_words *command, const struct rf_words *compile
         tell_pass(command, compiler, arguments, clang, "tsan-instrument-func-entry-exit", "=0");
 }
 
+/* Invariant 6. */
+static void add_plugin(struct rf_words *command, const struct rf_words *compiler, const struct rf_places *places)
+{
+    char version[64], option[PATH_MAX + 64];
+    static const char before[] = "-fplugin=";
+    ask(compiler, "-dumpfullversion", version, sizeof version);
+    version[strcspn(version, "\n")] = 0;
+    int length = snprintf(option, sizeof option, "%s%s/redflag/redflag-gcc-%s.so", before, places->lib, version);
+    if (version[0] && length > 0 && (size_t)length < sizeof option && access(option + sizeof before - 1, R_OK) == 0)
+        rf_words_add(command, option);
+}
+
 static int compile(bool cxx, int argc, char **argv)
 {
     const char *who = cxx ? "redflag c++" : "redflag cc";
@@ -298,13 +312,13 @@ static int compile(bool cxx, int argc, char **argv)
         fprintf(stderr, "%s: %s is redflag itself; it names the compiler underneath, as gcc or clang\n", who, variable);
         return RF_EXIT_USAGE;
     }
-    bool inlines = rf_cc_wants_inline(&argc, argv);
+    bool inlines = rf_cc_wants("--inline", &argc, argv), every_access = rf_cc_wants("--every-access", &argc, argv);
     const char *candidates = rf_cc_wants_sites(&argc, argv);
     if (inlines && candidates) {
         fprintf(stderr, "%s: --inline and --sites do not go together: inlined hooks are no sites\n", who);
         return RF_EXIT_USAGE;
     }
-    bool bitcode = rf_cc_wants_bitcode(&argc, argv);
+    bool bitcode = rf_cc_wants("--bitcode", &argc, argv);
     if (bitcode) {
         int status = rf_cc_bitcode(cxx, argc, argv);
         if (status)
@@ -329,7 +343,7 @@ static int compile(bool cxx, int argc, char **argv)
     for (size_t i = 0; i < command.count; i++)
         rf_words_add(&compiler, command.word[i]);
     bool compiles = builds && !wish.all_assembly && !wish.all_headers;
-    bool clang = (links || ((candidates || inlines || bitcode) && compiles)) && is_clang(&compiler);
+    bool clang = (links || compiles) && is_clang(&compiler);
     if (inlines && builds && !clang && (links || compiles)) {
         fprintf(stderr, "%s: --inline needs clang, and %s is not: set %s=%s\n", who, compiler.word[0], variable, cxx ? "clang++" : "clang");
         return RF_EXIT_USAGE;
@@ -352,6 +366,8 @@ static int compile(bool cxx, int argc, char **argv)
         tell_passes(&command, &compiler, &arguments, clang, candidates || bitcode, candidates || wish.transactions);
     if (sites.instrument && compiles && wish.sources && bitcode && clang) /* one store of two lines': doc/caper.md */
         tell_pass(&command, &compiler, &arguments, clang, "vectorize-slp", "=0");
+    if (placed && !clang && compiles && !every_access && !candidates && !bitcode && !wish.transactions)
+        add_plugin(&command, &compiler, &places);
     if (placed && places.include[0] && !wish.all_assembly) {
         rf_words_add(&command, "-idirafter");
         rf_words_add(&command, places.include);
@@ -400,6 +416,7 @@ static int help(const char *command, const char *variable, const char *compiler)
            "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own, but\n"
            "  --sites FILE   instrument only what holds sites that FILE lists, for `redflag chase`: functions with clang, files with\n"
            "                 gcc\n"
+           "  --every-access   with gcc, a check for each access, also where fewer find the same races: each is a site of its own\n"
            "  --inline   put what nearly every access needs into the program's own code, faster where accesses repeat; needs clang\n"
            "  --bitcode   leave the source as LLVM bitcode beside the object, FILE.bc, for `redflag static`; needs clang\n"
            "Run the result as it is, or with `redflag run`, which takes options.\n",

@@ -12,18 +12,6 @@
 #include "cli/cli.h"
 #include "trace/grow.h"
 
-bool rf_cc_wants_bitcode(int *argc, char **argv)
-{
-    int kept = 0;
-    for (int i = 0; i < *argc; i++)
-        if (strcmp(argv[i], "--bitcode") != 0)
-            argv[kept++] = argv[i];
-    bool wants = kept < *argc;
-    *argc = kept;
-    argv[kept] = NULL;
-    return wants;
-}
-
 static bool in(const char *const *list, const char *word)
 {
     for (; *list; list++)

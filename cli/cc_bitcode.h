@@ -10,9 +10,6 @@
 
 #include <stdbool.h>
 
-/* Takes --bitcode out of the arguments; false: it was not there. */
-bool rf_cc_wants_bitcode(int *argc, char **argv);
-
 /* 0, or the exit status, when something has been said. */
 int rf_cc_bitcode(bool cxx, int argc, char **argv);
 

@@ -16,18 +16,6 @@
 #include "cli/places.h"
 #include "trace/grow.h"
 
-bool rf_cc_wants_inline(int *argc, char **argv)
-{
-    int kept = 0;
-    for (int i = 0; i < *argc; i++)
-        if (strcmp(argv[i], "--inline") != 0)
-            argv[kept++] = argv[i];
-    bool wants = kept < *argc;
-    *argc = kept;
-    argv[kept] = NULL;
-    return wants;
-}
-
 /* -- what the arguments are ------------------------------------------------------------------------------------------------------ */
 
 /* Invariant 3. */

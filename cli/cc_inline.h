@@ -13,9 +13,6 @@
 
 #include "cli/cc_words.h"
 
-/* Takes --inline out of the arguments; false: it was not there. */
-bool rf_cc_wants_inline(int *argc, char **argv);
-
 /* `compile` and `link` are the compiler with the options of ours that come before the user's arguments; the second one for a call that links.
  * The exit status of the call, all of which was done; or -1: nothing was done, since invariant 3 holds or there is no source. */
 int rf_cc_inline(const struct rf_words *compile, const struct rf_words *link, const struct rf_words *arguments, bool links,

@@ -85,6 +85,18 @@ bool rf_cc_is_source(const char *name, const char *language)
     return language ? rf_word_in(languages, language) : dot && rf_word_in(endings, dot);
 }
 
+bool rf_cc_wants(const char *option, int *argc, char **argv)
+{
+    int kept = 0;
+    for (int i = 0; i < *argc; i++)
+        if (strcmp(argv[i], option) != 0)
+            argv[kept++] = argv[i];
+    bool wants = kept < *argc;
+    *argc = kept;
+    argv[kept] = NULL;
+    return wants;
+}
+
 bool rf_cc_takes_another(const char *word)
 {
     static const char *const options[] = {

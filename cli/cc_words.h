@@ -25,6 +25,8 @@ bool rf_words_run(char *const *command, int out);
 bool rf_word_starts(const char *text, const char *with);
 bool rf_word_in(const char *const *list, const char *word); /* the list ends with NULL */
 
+/* Takes an option of ours out of the arguments; false: it was not there. */
+bool rf_cc_wants(const char *option, int *argc, char **argv);
 /* An option of gcc's or clang's whose value is the next word. */
 bool rf_cc_takes_another(const char *word);
 /* Of an input: is it C or C++, by what -x has said, or else (NULL) by its name? */

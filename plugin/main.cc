@@ -1,0 +1,39 @@
+/* A plugin of gcc, which `redflag cc` gives it: behind gcc's own pass that puts in the checks of -fsanitize=thread, passes that find the same
+ * races with fewer of them. Each of its files is one.
+ */
+#include "plugin/check.h"
+
+int plugin_is_GPL_compatible; /* gcc asks. The Apache License 2.0 is, with version 3 */
+
+static const pass_data about = {
+    GIMPLE_PASS, "redflag", OPTGROUP_NONE, TV_NONE, PROP_ssa | PROP_cfg, 0, 0, 0, TODO_update_ssa_only_virtuals
+};
+
+class fewer_checks : public gimple_opt_pass
+{
+  public:
+    explicit fewer_checks(gcc::context *context) : gimple_opt_pass(about, context)
+    {
+    }
+    bool gate(function *function) final override
+    {
+        return (flag_sanitize & SANITIZE_THREAD) && !function->calls_setjmp;
+    }
+    unsigned execute(function *function) final override
+    {
+        rf_join_neighbours(function);
+        rf_leave_loops();
+        rf_remove_repeated(function);
+        return 0;
+    }
+};
+
+int plugin_init(plugin_name_args *plugin, plugin_gcc_version *version)
+{
+    if (!plugin_default_version_check(version, &gcc_version))
+        return 0; /* another gcc than it was made for: all checks stay */
+    register_pass_info place = { new fewer_checks(g), "tsan", 1, PASS_POS_INSERT_AFTER };
+    register_callback(plugin->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &place);
+    rf_check_roots(plugin->base_name);
+    return 0;
+}

@@ -1,0 +1,167 @@
+/* What gcc's plugin leaves of the checks of small functions: each line `fewer:` is a function and its hooks, in the order of the text. */
+#include <stdint.h>
+#include <string.h>
+
+struct all {
+    uint32_t a, b;
+    uint8_t c[4];
+    uint16_t d;
+    uint64_t e;
+};
+
+void unknown(void);
+static __attribute__((noinline)) uint32_t quiet(const uint32_t *x)
+{
+    return *x + 1;
+}
+
+/* -- loops -- */
+
+/* fewer: sums read_range */
+uint64_t sums(const uint32_t *x, int n)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < n; i++)
+        all += x[i];
+    return all;
+}
+
+/* fewer: falls write_range */
+void falls(uint16_t *x, int n)
+{
+    for (int i = n - 1; i >= 0; i--)
+        x[i] = (uint16_t)i;
+}
+
+/* fewer: stays read4 write1 */
+void stays(const uint32_t *x, uint8_t *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[2 * i] = (uint8_t)*x;
+}
+
+/* One way out too many. */
+/* fewer: finds read4 */
+int finds(const uint32_t *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (x[i] == 7)
+            return i;
+    return -1;
+}
+
+/* Not every time. */
+/* fewer: some read1 read4 */
+uint64_t some(const uint32_t *x, const uint8_t *which, int n)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < n; i++)
+        if (which[2 * i])
+            all += x[i];
+    return all;
+}
+
+/* fewer: waits read4 */
+uint64_t waits(const uint32_t *x, int n)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < n; i++) {
+        all += x[i];
+        unknown();
+    }
+    return all;
+}
+
+/* fewer: acquires atomic32_load read4 */
+uint64_t acquires(const uint32_t *x, const uint32_t *ready)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < 5; i++)
+        if (__atomic_load_n(ready, __ATOMIC_ACQUIRE))
+            all += x[i];
+    return all;
+}
+
+/* -- repeated ones -- */
+
+/* fewer: again read4 write1 */
+uint32_t again(const struct all *x, uint8_t *y)
+{
+    uint32_t one = x->a;
+    *y = 1;
+    return one + x->a;
+}
+
+/* fewer: after read4 read4 */
+uint32_t after(const struct all *x)
+{
+    uint32_t one = x->a;
+    unknown();
+    return one + x->a;
+}
+
+/* Its read of *x becomes that of the caller. */
+/* fewer: behind_quiet read4 write1 read4 */
+uint32_t behind_quiet(const uint32_t *x, const uint32_t *y, uint8_t *z)
+{
+    uint32_t one = *y;
+    *z = 1;
+    one += quiet(x);
+    return one + *y;
+}
+
+/* fewer: written write4 write1 */
+uint32_t written(struct all *x, uint8_t *y)
+{
+    x->a = 1;
+    *y = 2;
+    return x->a;
+}
+
+/* fewer: both_ways read4 write1 write1 */
+uint32_t both_ways(const struct all *x, uint8_t *y, int which)
+{
+    uint32_t one = 0;
+    if (which)
+        one = x->a * 5, *y = 3;
+    else
+        one = x->a / 3, y[1] = 4;
+    return one + x->a;
+}
+
+/* fewer: one_way write4 write1 read4 */
+uint32_t one_way(struct all *x, uint8_t *y, int which)
+{
+    if (which)
+        x->a = (uint32_t)which;
+    *y = 3;
+    return x->a;
+}
+
+/* -- neighbours -- */
+
+/* fewer: four unaligned_read4 */
+int four(const uint8_t *x)
+{
+    return x[0] + x[2] * 3 + x[1] + x[3];
+}
+
+/* fewer: pair unaligned_read8 */
+uint32_t pair(const struct all *x)
+{
+    return x->a + x->b;
+}
+
+/* fewer: far read4 read8 */
+uint64_t far(const struct all *x)
+{
+    return x->a + x->e;
+}
+
+/* fewer: copied unaligned_read8 */
+uint64_t copied(const uint8_t *x)
+{
+    uint64_t y;
+    memcpy(&y, x + 3, sizeof y);
+    return y;
+}
