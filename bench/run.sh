@@ -2,8 +2,9 @@
 # The runtime beside gcc's and clang's ThreadSanitizer, on real programs and small kernels, as Markdown tables on standard output.
 #
 #   PROGRAMS  which ones (default: all; "kernels" stands for the small ones)
-#   VARIANTS  which ones (default: native gcc-redflag gcc-tsan clang-tsan; native always runs; there are clang-redflag and clang-inline, too, and
-#             gcc+detector=pacer,rate=0.01: the binary of gcc-redflag with these options)
+#   VARIANTS  which ones (default: native gcc-redflag gcc-unchanged gcc-tsan clang-tsan; native always runs; gcc-redflag is built by
+#             `redflag cc`, gcc-unchanged is the binary of gcc-tsan on our runtime; there are clang-redflag and clang-inline, too, and
+#             gcc+detector=pacer,rate=0.01: the binary of gcc-unchanged with these options)
 #   ROUNDS    how often each is run; the least processor time and the largest resident set count (default 3)
 #   SCALE     amount of work, in percent (default 100)
 #   PERCENT   of the small kernels' work (default 100)
@@ -14,8 +15,8 @@
 # 1. Sources are Debian's (bench/runtime/fetch.sh); all is built under $B/bench (bench/runtime/build.sh) and kept for the next time.
 # 2. Everything takes turns, program by program and variant by variant, so that a busy machine disturbs all alike. Processor time of
 #    user and system together is compared, not wall time.
-# 3. Both gcc variants are the same binary; the loader's path decides which runtime it gets. No variant prints reports: it is the cost of
-#    looking that is compared, not that of symbols.
+# 3. gcc-tsan and gcc-unchanged are the same binary; the loader's path decides which runtime it gets. No variant prints reports: it is the
+#    cost of looking that is compared, not that of symbols.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 B=${B:-build}
@@ -27,7 +28,7 @@ scale=${SCALE:-100}
 kernels="kernel-matmul kernel-sort kernel-hash kernel-atomics kernel-queue kernel-tree kernel-copy kernel-bytes"
 [ -z "${PERCENT:-}" ] || kernels=$(echo "$kernels" | sed "s/ \|\$/@$PERCENT /g")
 programs=$(echo "${PROGRAMS:-pigz pbzip2 zstd xz x264 memcached redis kernels}" | sed "s/kernels/$kernels/")
-variants=$(echo "native ${VARIANTS:-gcc-redflag gcc-tsan clang-tsan}" | sed 's/native \(.*\)native/native \1/')
+variants=$(echo "native ${VARIANTS:-gcc-redflag gcc-unchanged gcc-tsan clang-tsan}" | sed 's/native \(.*\)native/native \1/')
 
 say() {
     echo "bench: $*" >&2
@@ -60,6 +61,7 @@ builds=
 for variant in $variants; do
     case $variant in
     native) build native gcc g++ & ;;
+    gcc-redflag) build gcc-redflag "$redflag cc" "$redflag c++" & ;;
     gcc-* | gcc+*)
         case $builds in *gcc*) continue ;; esac
         builds="$builds gcc"
@@ -124,7 +126,7 @@ run() {
     # shellcheck disable=SC2086
     case $variant in
     native) timeout "$limit" "$@" ;;
-    *-redflag | clang-inline) env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet" timeout "$limit" "$@" ;;
+    *-redflag | gcc-unchanged | clang-inline) env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet" timeout "$limit" "$@" ;;
     gcc+*)
         options=$(echo "${variant#gcc+}" | tr , :)
         env LD_LIBRARY_PATH="$B/lib/tsan" REDFLAG_OPTIONS="$quiet:$options" timeout "$limit" "$@"
@@ -135,7 +137,7 @@ run() {
 
 binary() {
     case $1 in
-    gcc-* | gcc+*) echo "$work/gcc/$2" ;;
+    gcc-tsan | gcc-unchanged | gcc+*) echo "$work/gcc/$2" ;;
     clang-tsan) echo "$work/clang/$2" ;;
     *) echo "$work/$1/$2" ;;
     esac

@@ -171,8 +171,8 @@
 .endm
 
 /* The same for a granule in lanes: goes on at 7 if it is not, and jumps to 4 unless the cells of all bytes have one moment of this epoch. The word
- * must still name the lanes afterwards (guest/units.h, 2). */
-.macro CHECK_LANES near size write
+ * must still name the lanes afterwards (guest/units.h, 2). If so it returns, or goes on at \on. */
+.macro CHECK_LANES near size write on
         mov     %rdx, %rax
         shr     $27, %rax
         movabs  $RF_LANES_FORM, %rsi
@@ -207,7 +207,11 @@
         jae     4f
         cmp     %rdx, (%r8)
         jne     4f
+.ifb \on
         RETURN
+.else
+        jmp     \on
+.endif
 7:
 .endm
 
@@ -376,7 +380,8 @@ near_\name:
         jc      6f
         CHECK_TWO \near 4f
         jmp     8f
-6:      CHECK_MAP \near
+6:      CHECK_LANES \near 8 0 8f
+        CHECK_MAP \near
 8:
 .endm
 

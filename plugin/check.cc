@@ -130,7 +130,8 @@ static bool add_value(rf_check *check, tree value, HOST_WIDE_INT times, int dept
 
 /* -- checks --------------------------------------------------------------------------------------------------------------------- */
 
-#define SIZES 5 /* 1, 2, 4, 8, 16 */
+#define SIZES 5   /* 1, 2, 4, 8, 16 */
+#define ALIGNED 8 /* is enough for 16 bytes, too */
 
 static const built_in_function hooks[2][SIZES] = {
     { BUILT_IN_TSAN_READ1, BUILT_IN_TSAN_READ2, BUILT_IN_TSAN_READ4, BUILT_IN_TSAN_READ8, BUILT_IN_TSAN_READ16 },
@@ -172,7 +173,7 @@ static bool is_hook(gimple *statement, rf_check *check, tree *pointer)
         for (int i = 0; i < SIZES; i++)
             if (function == unaligned[write][i] || fndecl_built_in_p(function, hooks[write][i])) {
                 check->size = 1 << i;
-                check->align = function == unaligned[write][i] ? 1 : check->size;
+                check->align = function == unaligned[write][i] ? 1 : MIN(check->size, ALIGNED);
                 *pointer = gimple_call_arg(statement, 0);
                 return true;
             }
@@ -218,7 +219,7 @@ gimple *rf_check_call(tree pointer, tree size, HOST_WIDE_INT align, bool write, 
 {
     int index = tree_fits_uhwi_p(size) && pow2p_hwi(tree_to_uhwi(size)) ? exact_log2(tree_to_uhwi(size)) : SIZES;
     gimple *call;
-    if (index < SIZES && MAX(align, get_pointer_alignment(pointer) / BITS_PER_UNIT) >> index)
+    if (index < SIZES && MAX(align, get_pointer_alignment(pointer) / BITS_PER_UNIT) >= MIN(1 << index, ALIGNED))
         call = gimple_build_call(builtin_decl_implicit(hooks[write][index]), 1, pointer);
     else if (index < SIZES - 1)
         call = gimple_build_call(unaligned_hook(write, index), 1, pointer);

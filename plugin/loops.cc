@@ -42,10 +42,11 @@ static bool look_around(struct around *around)
     class tree_niter_desc times;
     around->out = single_exit(around->loop);
     if (!around->out || may_synchronise(around->loop) ||
-        !number_of_iterations_exit(around->loop, around->out, &times, false) || !integer_zerop(times.may_be_zero) ||
-        TREE_CODE(times.niter) == SCEV_NOT_KNOWN)
+        !number_of_iterations_exit(around->loop, around->out, &times, false) || TREE_CODE(times.niter) == SCEV_NOT_KNOWN)
         return false;
     around->rounds = fold_convert(sizetype, unshare_expr(times.niter));
+    if (!integer_zerop(times.may_be_zero)) /* if that holds the loop is left at once */
+        around->rounds = fold_build3(COND_EXPR, sizetype, unshare_expr(times.may_be_zero), size_zero_node, around->rounds);
     return true;
 }
 
@@ -87,8 +88,6 @@ static bool leave(class loop *loop)
         return false;
     basic_block *blocks = get_loop_body_in_dom_order(loop);
     for (unsigned i = 0; i < loop->num_nodes; i++) {
-        if (blocks[i]->loop_father != loop)
-            continue;
         for (gimple_stmt_iterator at = gsi_start_bb(blocks[i]); !gsi_end_p(at);) {
             rf_check check;
             gimple_seq made = NULL;

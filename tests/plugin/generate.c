@@ -1,11 +1,13 @@
 /* generate SEED: a random program whose accesses are like those of real ones: fields, elements, parts of words, in loops of every shape, with
  * functions that synchronise and others that do not. tests/cli/plugin.sh builds it with and without gcc's plugin (plugin/). */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static uint64_t state;
 static int depth, loops;
+static bool ends_inside; /* the innermost loop: what goes on with its next round would never leave it */
 
 static unsigned pick(unsigned count)
 {
@@ -22,8 +24,10 @@ static void indent(void)
 static void print_index(void)
 {
     static const char *const fixed[] = { "0", "1", "2", "3", "7", "k", "k + 1", "n - 1", "u", "u + 1u", "x % 5" };
-    static const char *const moving[] = { "i%d",          "i%d",       "i%d",     "i%d + 1", "(int)i%d - 1", "2 * i%d",
-                                          "n - (int)i%d", "(i%d & 3)", "k + i%d", "u + i%d", "i%d * k" };
+    static const char *const moving[] = {
+        "i%d",     "i%d",          "i%d",       "i%d + 1", "(int)i%d - 1", "(long)n - i%d", "(long)n - (long)i%d + 1",
+        "2 * i%d", "n - (int)i%d", "(i%d & 3)", "k + i%d", "u + i%d",      "i%d * k"
+    };
     if (!loops || pick(3) == 0)
         printf("%s", fixed[pick(sizeof fixed / sizeof *fixed)]);
     else
@@ -50,24 +54,55 @@ static void print_place(void)
     printf("%s", elements[which][1]);
 }
 
-static void print_block(int most);
+static void print_statements(unsigned most);
+static void print_block(unsigned most);
 
 static void print_loop(void)
 {
     static const char *const heads[] = {
-        "for (int i%1$d = 0; i%1$d < n; i%1$d++)",           "for (int i%1$d = 0; i%1$d < 6; i%1$d++)",
-        "for (int i%1$d = n; i%1$d >= 0; i%1$d--)",          "for (unsigned i%1$d = 0; i%1$d != u; i%1$d++)",
-        "for (long i%1$d = k; i%1$d < n; i%1$d += 2)",       "for (unsigned char i%1$d = 3; i%1$d; i%1$d--)",
-        "for (int i%1$d = 0; i%1$d < n && x %% 7; i%1$d++)", "for (int i%1$d = 1; i%1$d <= k; i%1$d++)",
+        "for (int i%1$d = 0; i%1$d < n; i%1$d++)",
+        "for (int i%1$d = 0; i%1$d < 6; i%1$d++)",
+        "for (int i%1$d = n; i%1$d >= 0; i%1$d--)",
+        "for (unsigned i%1$d = 0; i%1$d != u; i%1$d++)",
+        "for (long i%1$d = k; i%1$d < n; i%1$d += 2)",
+        "for (unsigned char i%1$d = 3; i%1$d; i%1$d--)",
+        "for (int i%1$d = 0; i%1$d < n && x %% 7; i%1$d++)",
+        "for (int i%1$d = 1; i%1$d <= k; i%1$d++)",
+        "for (int i%1$d = 0;; i%1$d++)", /* left in its midst */
+        "for (int i%1$d = 0;; i%1$d++)",
+        "int i%1$d = 0; do",
+        "long i%1$d = 0; do",
     };
+    static const char *const ends[] = { "if (i%1$d >= n) break;", "if (i%1$d == 5) break;", "while (++i%1$d < n - 9);",
+                                        "while (++i%1$d < k - 4);" };
     if (loops == 3)
         return;
+    unsigned which = pick(sizeof heads / sizeof *heads);
     indent();
-    printf(heads[pick(sizeof heads / sizeof *heads)], loops); /* NOLINT */
-    loops++;
+    printf("{ ");
+    printf(heads[which], loops); /* NOLINT */
     printf("\n");
-    print_block(3);
+    indent();
+    printf("{\n");
+    bool outer = ends_inside;
+    ends_inside = which == 8 || which == 9;
+    loops++;
+    depth++;
+    print_statements(3);
+    if (ends_inside) {
+        indent();
+        printf(ends[which - 8], loops - 1); /* NOLINT */
+        printf("\n");
+        print_statements(3);
+    }
+    depth--;
     loops--;
+    ends_inside = outer;
+    indent();
+    printf("}");
+    if (which >= 10)
+        printf(ends[which - 8], loops); /* NOLINT */
+    printf(" }\n");
 }
 
 static void print_branch(void)
@@ -139,17 +174,22 @@ static void print_statement(void)
         print_branch();
     } else {
         indent();
-        printf("if (x %% 11 == 3) %s;\n", pick(2) ? "break" : "continue");
+        printf("if (x %% 11 == 3) %s;\n", pick(2) || ends_inside ? "break" : "continue");
     }
 }
 
-static void print_block(int most)
+static void print_statements(unsigned most)
+{
+    for (unsigned i = 1 + pick(most); i; i--)
+        print_statement();
+}
+
+static void print_block(unsigned most)
 {
     indent();
     printf("{\n");
     depth++;
-    for (unsigned i = 1 + pick((unsigned)most); i; i--)
-        print_statement();
+    print_statements(most);
     depth--;
     indent();
     printf("}\n");

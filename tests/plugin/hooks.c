@@ -41,6 +41,15 @@ void say(uint64_t result)
     printf("%llx\n", (unsigned long long)result);
 }
 
+/* The runtime takes it for granted that what these are given is aligned. */
+#define ALIGNED_HOOK(name, size, how)                                                                                       \
+    void name(const void *at);                                                                                              \
+    void name(const void *at)                                                                                               \
+    {                                                                                                                       \
+        if ((uintptr_t)at % ((size) < 8 ? (size) : 8))                                                                      \
+            abort();                                                                                                        \
+        check(at, size, how);                                                                                               \
+    }
 #define HOOK(name, size, how)                                                                                               \
     void name(const void *at);                                                                                              \
     void name(const void *at)                                                                                               \
@@ -48,8 +57,8 @@ void say(uint64_t result)
         check(at, size, how);                                                                                               \
     }
 #define HOOKS(size)                                                                                                         \
-    HOOK(__tsan_read##size, size, READ)                                                                                     \
-    HOOK(__tsan_write##size, size, WRITTEN)                                                                                 \
+    ALIGNED_HOOK(__tsan_read##size, size, READ)                                                                             \
+    ALIGNED_HOOK(__tsan_write##size, size, WRITTEN)                                                                         \
     HOOK(__tsan_unaligned_read##size, size, READ)                                                                           \
     HOOK(__tsan_unaligned_write##size, size, WRITTEN)                                                                       \
     HOOK(__tsan_volatile_read##size, size, READ)                                                                            \

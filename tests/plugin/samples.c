@@ -110,6 +110,24 @@ uint32_t behind_quiet(const uint32_t *x, const uint32_t *y, uint8_t *z)
     return one + *y;
 }
 
+/* fewer: across_assembly read4 read4 */
+uint32_t across_assembly(const struct all *x)
+{
+    uint32_t one = x->a;
+    __asm__ volatile("" ::: "memory");
+    return one + x->a;
+}
+
+/* fewer: across_volatile read4 read4 read4 */
+uint32_t across_volatile(const struct all *x, volatile uint32_t *y)
+{
+    uint32_t one = x->a;
+    while (!*y)
+        ;
+    __asm__("" : "+m"(*(uint32_t *)&x->a)); /* which no other thread sees, but the compiler forgets what it has read */
+    return one + x->a;
+}
+
 /* fewer: written write4 write1 */
 uint32_t written(struct all *x, uint8_t *y)
 {
@@ -144,6 +162,19 @@ uint32_t one_way(struct all *x, uint8_t *y, int which)
 int four(const uint8_t *x)
 {
     return x[0] + x[2] * 3 + x[1] + x[3];
+}
+
+/* Which may wrap. */
+/* fewer: four_wrap read1 read1 read1 read1 */
+int four_wrap(const uint8_t *x, uint32_t i)
+{
+    return x[i] + x[i + 1] * 3 + x[i + 2] + x[i + 3];
+}
+
+/* fewer: four_not unaligned_read4 */
+int four_not(const uint8_t *x, int i)
+{
+    return x[i] + x[i + 1] * 3 + x[i + 2] + x[i + 3];
 }
 
 /* fewer: pair unaligned_read8 */
