@@ -47,5 +47,6 @@ void rf_check_roots(const char *plugin);
 void rf_join_neighbours(function *function);
 bool rf_leave_loops(void);
 void rf_remove_repeated(function *function);
+void rf_prefetch_histories(function *function);
 
 #endif

@@ -24,6 +24,7 @@ class fewer_checks : public gimple_opt_pass
         rf_join_neighbours(function);
         rf_leave_loops();
         rf_remove_repeated(function);
+        rf_prefetch_histories(function);
         return 0;
     }
 };

@@ -31,6 +31,7 @@ hooks fewer.s >fewer
 hooks every.s >every
 sed -n 's|^/\* fewer: \(.*\) \*/$|\1|p' "$root/tests/plugin/samples.c" | sort >want
 diff want fewer || fail "samples.c has other checks than it says"
+[ "$(grep -c prefetch fewer.s)" = 2 ] || fail "a history is not fetched with what it is about"
 [ "$(wc -w <every)" -gt "$(wc -w <fewer)" ] || fail "--every-access has no more checks"
 "$redflag" cc -O0 -S "$root/tests/plugin/samples.c" -o plain.s
 "$redflag" cc --every-access -O0 -S "$root/tests/plugin/samples.c" -o plain-every.s

@@ -118,13 +118,13 @@ uint32_t across_assembly(const struct all *x)
     return one + x->a;
 }
 
-/* fewer: across_volatile read4 read4 read4 */
-uint32_t across_volatile(const struct all *x, volatile uint32_t *y)
+/* fewer: across_volatile read4 write1 read4 read4 */
+uint32_t across_volatile(const struct all *x, volatile uint32_t *y, uint8_t *z)
 {
     uint32_t one = x->a;
+    *z = 1;
     while (!*y)
         ;
-    __asm__("" : "+m"(*(uint32_t *)&x->a)); /* which no other thread sees, but the compiler forgets what it has read */
     return one + x->a;
 }
 
@@ -177,6 +177,12 @@ int four_not(const uint8_t *x, int i)
     return x[i] + x[i + 1] * 3 + x[i + 2] + x[i + 3];
 }
 
+/* fewer: four_about read1 read1 read1 read1 */
+int four_about(const uint8_t *x, long i, long n)
+{
+    return x[n - i] + x[n - i + 1] * 3 + x[n + i + 2] + x[n + i + 3];
+}
+
 /* fewer: pair unaligned_read8 */
 uint32_t pair(const struct all *x)
 {
@@ -195,4 +201,13 @@ uint64_t copied(const uint8_t *x)
     uint64_t y;
     memcpy(&y, x + 3, sizeof y);
     return y;
+}
+
+/* -- prefetches: the history's, too -- */
+
+/* fewer: ahead write4 */
+void ahead(uint32_t *x)
+{
+    __builtin_prefetch(x + 64);
+    *x = 1;
 }
