@@ -121,10 +121,17 @@ static inline uint64_t rf_cells_mask(uint32_t count)
     return UINT64_MAX >> (64 - 8 * count);
 }
 
+/* What is written with one width and read with another at once keeps the host waiting until it is out of the core. So one place, and a
+ * row of the usual machine, are read and written as such. */
 static inline uint64_t rf_some_cells(const uint8_t *cells, uint32_t count)
 {
-    uint64_t word;
-    memcpy(&word, cells, sizeof word);
+    uint64_t word = 0;
+    if (RF_USUAL && count == 1)
+        return *cells;
+    if (RF_USUAL && count == 4)
+        memcpy(&word, cells, 4);
+    else
+        memcpy(&word, cells, sizeof word);
     return word & rf_cells_mask(count);
 }
 
@@ -138,6 +145,10 @@ static inline uint64_t rf_not_zero(uint64_t cells)
 static inline void rf_put_cells(uint8_t *cells, uint32_t count, uint64_t word)
 {
     uint64_t old;
+    if (RF_USUAL && count == 4) {
+        memcpy(cells, &word, 4);
+        return;
+    }
     memcpy(&old, cells, sizeof old);
     word = (old & ~rf_cells_mask(count)) | (word & rf_cells_mask(count));
     memcpy(cells, &word, sizeof word);
