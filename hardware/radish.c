@@ -134,11 +134,12 @@ static bool on_shared(void *context, uint32_t core, uint64_t data_line)
 
 /* What is left of the thread's own permissions on up to eight places when it becomes the only holder of the data line. Nobody has written
  * since they were given (or they would be gone), but somebody may have read. */
-static uint64_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
-                            uint32_t at, uint32_t some)
+INLINE uint64_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
+                            bool wide, uint32_t at, uint32_t some)
 {
-    uint64_t held = rf_some_cells(rf_row(&radish->layout, line, RF_PERMISSIONS) + at, some);
-    uint64_t status = rf_some_cells(rf_row(&radish->layout, line, RF_STATUSES) + at, some), reads = 0, writes = 0;
+    const struct rf_layout *layout = &radish->layout;
+    uint64_t held = rf_some_cells(rf_row_if(layout, line, wide, RF_PERMISSIONS) + at, some);
+    uint64_t status = rf_some_cells(rf_row_if(layout, line, wide, RF_STATUSES) + at, some), reads = 0, writes = 0;
     uint64_t write = held / (RF_PERMIT_WRITE - RF_PERMIT_READ) & RF_EACH_CELL; /* who has WRITE, and who has ORDERED */
     uint64_t ordered = held / (RF_PERMIT_ORDERED - RF_PERMIT_READ) & RF_EACH_CELL;
     if (!(write | ordered) || !RF_HOLDS(radish->broken, OWN_DOWNGRADE))
@@ -146,8 +147,8 @@ static uint64_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_m
     for (struct rf_metadata *other = first; other; other = other->next) {
         if (other == line)
             continue;
-        reads |= rf_some_cells(rf_row(&radish->layout, other, RF_READ_CLOCKS) + at, some);
-        writes |= rf_some_cells(rf_row(&radish->layout, other, RF_WRITE_CLOCKS) + at, some);
+        reads |= rf_some_cells(rf_row_if(layout, other, wide, RF_READ_CLOCKS) + at, some);
+        writes |= rf_some_cells(rf_row_if(layout, other, wide, RF_WRITE_CLOCKS) + at, some);
     }
     uint64_t all_reads = status / RF_ALL_LAST_READS & RF_EACH_CELL;
     uint64_t keeps = (write & all_reads & status & ~rf_not_zero(reads | writes)) | (ordered & all_reads);
@@ -157,6 +158,24 @@ static uint64_t after_reads(struct rf_radish *radish, uint32_t core, struct rf_m
         keeps &= ~((uint64_t)(found.late_read || found.unknown_read) << bit);
     }
     return held & ~(((write | ordered) & ~keeps) * ((RF_PERMIT_WRITE | RF_PERMIT_ORDERED) - RF_PERMIT_READ));
+}
+
+/* What is left of a line's permissions then: the owner's some, others' none. */
+INLINE void downgrade(struct rf_radish *radish, uint32_t core, struct rf_metadata *first, struct rf_metadata *line,
+                      bool wide, bool own)
+{
+    uint8_t *permissions = rf_row_if(&radish->layout, line, wide, RF_PERMISSIONS);
+    uint32_t width = wide ? rf_cells(&radish->layout) : rf_units(&radish->layout);
+    for (uint32_t at = 0; at < width; at += 8) {
+        uint32_t some = rf_up_to_eight(width, at);
+        rf_put_cells(permissions + at, some, own ? after_reads(radish, core, first, line, wide, at, some) : 0);
+    }
+}
+
+static RF_APART void downgrade_wide(struct rf_radish *radish, uint32_t core, struct rf_metadata *first,
+                                    struct rf_metadata *line, bool own)
+{
+    downgrade(radish, core, first, line, true, own);
 }
 
 /* 8.: a bus transaction has left this core alone with the data line. */
@@ -169,15 +188,14 @@ static void on_exclusive(void *context, uint32_t core, uint64_t data_line)
             continue;
         struct rf_metadata *first = rf_lines_of(radish, number);
         for (struct rf_metadata *line = first; line; line = line->next) {
-            uint8_t *permissions = rf_row(&radish->layout, line, RF_PERMISSIONS);
-            uint32_t width = rf_width(&radish->layout, line);
             bool own = line->core == core && RF_MOSTLY(owner->thread && owner->slot == line->slot);
-            bool loses = !own && RF_HOLDS(radish->broken, REMOTE_DOWNGRADE);
-            for (uint32_t at = 0; (own || loses) && at < width; at += 8) {
-                uint32_t some = rf_up_to_eight(width, at);
-                rf_put_cells(permissions + at, some, own ? after_reads(radish, core, first, line, at, some) : 0);
-            }
-            if (loses)
+            if (!own && !RF_HOLDS(radish->broken, REMOTE_DOWNGRADE))
+                continue;
+            if (RF_RARELY(line->wide))
+                downgrade_wide(radish, core, first, line, own);
+            else
+                downgrade(radish, core, first, line, false, own);
+            if (!own)
                 rf_line_permits_nothing(radish, line);
         }
     }

@@ -160,6 +160,13 @@ static inline bool rf_row_is_set(const uint8_t *row, uint32_t width)
     return any != 0;
 }
 
+/* Whether the line permits anything. */
+static inline bool rf_permits(const struct rf_layout *layout, struct rf_metadata *line)
+{
+    return RF_RARELY(line->wide) ? rf_row_is_set(rf_row_if(layout, line, true, RF_PERMISSIONS), rf_cells(layout))
+                                 : rf_row_is_set(rf_row_if(layout, line, false, RF_PERMISSIONS), rf_units(layout));
+}
+
 /* A record's `permitting`: coherence asks which cores have permissions on a line of data, and so it need not look at the metadata lines,
  * which are all over the host's memory. Exact, as that decides whether a line is shared. A line permits something; or nothing. */
 static inline void rf_line_permits(struct rf_radish *radish, const struct rf_metadata *line)
@@ -174,15 +181,14 @@ static inline void rf_line_permits_nothing(struct rf_radish *radish, const struc
     if (__builtin_expect(!radish->cores[line->core].mixed, 1))
         return;
     for (struct rf_metadata *other = record->lines; other; other = other->next)
-        if (other != line && other->core == line->core &&
-            rf_row_is_set(rf_row(&radish->layout, other, RF_PERMISSIONS), rf_width(&radish->layout, other)))
+        if (other != line && other->core == line->core && rf_permits(&radish->layout, other))
             rf_line_permits(radish, other);
 }
 
 /* Either, as the row says. */
 static inline void rf_permissions_changed(struct rf_radish *radish, struct rf_metadata *line)
 {
-    if (rf_row_is_set(rf_row(&radish->layout, line, RF_PERMISSIONS), rf_width(&radish->layout, line)))
+    if (rf_permits(&radish->layout, line))
         rf_line_permits(radish, line);
     else
         rf_line_permits_nothing(radish, line);
