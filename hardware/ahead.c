@@ -68,6 +68,8 @@ static inline void third_step(const struct rf_radish *radish, uint32_t core, uin
     const struct rf_record *record = rf_record_at(&radish->software, number);
     ask_for(record->histories ? record->histories->next : NULL, radish);
     ask_for(line ? line->next : NULL, radish);
+    const struct rf_metadata *half = rf_lines_of(radish, number ^ 1);
+    ask_for(half ? half->next : NULL, radish);
     if (has_line(radish, core, number))
         return;
     rf_software_prefetch(radish, number);

@@ -284,6 +284,9 @@ static uint32_t find_users(struct rf_radish *radish, struct rf_context *context,
     return count;
 }
 
+/* How many lines before it is cleaned the others for a line's data are fetched by the host. */
+#define CLEANED_LATER 4u
+
 /* clock_table.h, 2. */
 RF_APART void rf_roll_over(struct rf_radish *radish, uint32_t core)
 {
@@ -300,6 +303,10 @@ RF_APART void rf_roll_over(struct rf_radish *radish, uint32_t core)
     uint8_t goes[RF_CLOCKS] = { 0 };
     for (uint64_t left = chosen; left; left &= left - 1)
         goes[__builtin_ctzll(left)] = (uint8_t)__builtin_ctzll(left);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rf_metadata *later = radish->found[i + CLEANED_LATER < count ? i + CLEANED_LATER : count - 1];
+        rf_line_prefetch(later->next); /* or it is another one that comes first: they are told, too */
+        rf_line_prefetch(rf_lines_of(radish, later->number));
         clean_line(radish, context, radish->found[i], goes);
+    }
 }

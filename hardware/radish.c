@@ -215,7 +215,6 @@ static struct rf_metadata *fetch(struct rf_radish *radish, uint32_t core, uint64
         }
         return line;
     }
-    rf_software_prefetch(radish, number);            /* what is in no cache will be asked of software */
     *cycles += (uint32_t)radish->config->llc_cycles; /* to find that out */
     line = rf_line_new(radish, core, number);
     line->compact = compact;

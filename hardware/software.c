@@ -180,7 +180,14 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, con
     evicted->uneven = uneven;
     evicted->compact = rf_is_compact(line);
     evicted->wide = line->wide;
-    for (uint32_t unit = 0; unit < 2 * rf_units(layout); unit++)
+    uint32_t unit = 0, units = 2 * rf_units(layout);
+    for (; unit + RF_LANES <= units; unit += RF_LANES) { /* the handler reads as many at once */
+        const uint8_t *four = clocks + (unit << shift);
+        rf_lanes_store(evicted->times + unit,
+                       (rf_lanes){ times[four[0]], times[four[(size_t)1 << shift]], times[four[(size_t)2 << shift]],
+                                   times[four[(size_t)3 << shift]] });
+    }
+    for (; unit < units; unit++)
         evicted->times[unit] = times[clocks[unit << shift]];
     for (uint32_t at = 2 * rf_units(layout); uneven; uneven &= uneven - 1) {
         const uint8_t *clock = clocks + ((size_t)__builtin_ctzll(uneven) << bits), *end = clock + ((size_t)1 << bits);
@@ -194,7 +201,11 @@ void rf_software_evicted(struct rf_radish *radish, struct rf_metadata *line, con
         software->first = evicted;
     software->last = evicted;
     software->waiting++;
-    rf_software_prefetch(radish, line->number); /* soon the handler will look there */
+    const struct rf_record *record = rf_software_record(radish, line->number); /* soon the handler will look there */
+    if (RF_MOSTLY(record && record->histories)) {
+        rf_machine_prefetch(&radish->machine, record_line(radish, line->number, 0, 0));
+        rf_history_prefetch(record->histories);
+    }
 }
 
 /* Times of one byte of an evicted line, or of all bytes of a granule that is alike; and its status. */
