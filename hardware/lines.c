@@ -5,6 +5,7 @@
  * 2. Which lines have a clock is kept the other way round too: clock_users.h. A line's bits may be of clocks that it had once; only
  *    a roll-over takes these out. A line that has left has none.
  */
+#include "hardware/lanes.h"
 #include "hardware/radish.h"
 
 RF_APART struct rf_context *rf_context_make(struct rf_radish *radish, uint32_t slot)
@@ -195,22 +196,38 @@ void rf_split_line(struct rf_radish *radish, struct rf_frame *frame, uint64_t ph
 
 /* ---- roll-over ---- */
 
-/* The quarter of the clocks that fewest cells refer to: what is evicted then is little, and enough epochs can follow. */
+/* Of the clocks, a bit for each whose references have this bit. */
+static uint64_t with_bit(const struct rf_clock_table *table, int bit)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < RF_CLOCKS; i += 16) {
+        __m128i four[4];
+        for (uint32_t j = 0; j < 4; j++)
+            four[j] = _mm_slli_epi32((__m128i)rf_lanes_load(&table->references[i + 4 * j]), 31 - bit);
+        __m128i signs = _mm_packs_epi16(_mm_packs_epi32(four[0], four[1]), _mm_packs_epi32(four[2], four[3]));
+        all |= (uint64_t)(uint32_t)_mm_movemask_epi8(signs) << i;
+    }
+    return all;
+}
+
+/* The quarter of the clocks that fewest cells refer to, of equals the first: what is evicted then is little, and enough epochs can
+ * follow. They are found bit by bit, as what a comparison of two clocks would say no host can guess. */
 static uint64_t clocks_to_free(const struct rf_clock_table *table, uint32_t limit)
 {
-    uint64_t best[RF_CLOCKS], chosen = 0; /* references and clock, in order */
-    uint32_t wanted = (limit - 1) / 4 ? (limit - 1) / 4 : 1, count = 0;
-    for (uint32_t clock = 1; clock < limit; clock++) {
-        uint64_t this = (uint64_t)table->references[clock] << 32 | clock;
-        if (count == wanted && this > best[count - 1])
-            continue;
-        uint32_t at = count < wanted ? count++ : count - 1;
-        for (; at && best[at - 1] > this; at--)
-            best[at] = best[at - 1];
-        best[at] = this;
+    uint64_t left = UINT64_MAX >> (64 - limit) & ~UINT64_C(1), chosen = 0; /* left: those of which it is not decided yet */
+    uint32_t wanted = (limit - 1) / 4 ? (limit - 1) / 4 : 1, any = 0;
+    for (uint32_t clock = 0; clock < RF_CLOCKS; clock++)
+        any |= table->references[clock];
+    for (int bit = 31 - __builtin_clz(any | 1); bit >= 0; bit--) {
+        uint64_t set = with_bit(table, bit), less = left & ~set;
+        uint32_t count = (uint32_t)__builtin_popcountll(less);
+        uint64_t enough = 0 - (uint64_t)(count >= wanted); /* some of these; or else all of them, and some of the others */
+        chosen |= less & ~enough;
+        wanted -= count & (uint32_t)~enough;
+        left &= set ^ enough;
     }
-    for (uint32_t i = 0; i < count; i++)
-        chosen |= UINT64_C(1) << (uint32_t)best[i];
+    for (; wanted; wanted--, left &= left - 1)
+        chosen |= left & (0 - left);
     return chosen;
 }
 
