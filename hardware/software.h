@@ -45,9 +45,8 @@ _Static_assert(sizeof(struct rf_record) == RF_HOST_LINE / 2, "half a line of the
 
 struct rf_evicted {
     struct rf_evicted *next;
-    uint64_t number;
     uint64_t uneven; /* a bit for each unit, of reads and then of writes, whose clocks are not alike */
-    uint32_t slot, bytes;
+    uint32_t number, slot, bytes;
     bool compact, wide;
     uint32_t times[]; /* of each unit; then of each clock of the uneven ones; then, in bytes, statuses by place */
 };
