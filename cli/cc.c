@@ -288,12 +288,12 @@ static void tell_passes(struct rf_words *command, const struct rf_words *compile
 /* Invariant 6. */
 static void add_plugin(struct rf_words *command, const struct rf_words *compiler, const struct rf_places *places)
 {
-    char version[64], option[PATH_MAX + 64];
-    static const char before[] = "-fplugin=";
+    static const char begin[] = "-fplugin=";
+    char version[64], option[sizeof begin + PATH_MAX];
+    strcpy(option, begin);
     ask(compiler, "-dumpfullversion", version, sizeof version);
     version[strcspn(version, "\n")] = 0;
-    int length = snprintf(option, sizeof option, "%s%s/redflag/redflag-gcc-%s.so", before, places->lib, version);
-    if (version[0] && length > 0 && (size_t)length < sizeof option && access(option + sizeof before - 1, R_OK) == 0)
+    if (rf_cli_plugin(places, version, option + strlen(begin), PATH_MAX))
         rf_words_add(command, option);
 }
 

@@ -178,19 +178,37 @@ static int run(const char *output, char *const *arguments)
     return WEXITSTATUS(status);
 }
 
-static bool compiler(const char *name)
+/* The first line that a command prints; false: it cannot be asked. */
+static bool ask(const char *command, char *answer, size_t size)
 {
-    char command[64], text[256] = "";
-    snprintf(command, sizeof command, "%s --version 2>/dev/null", name);
+    answer[0] = 0;
     FILE *pipe = popen(command, "r");
-    bool there = pipe && fgets(text, sizeof text, pipe);
-    text[strcspn(text, "\n")] = 0;
+    bool there = pipe && fgets(answer, (int)size, pipe);
+    answer[strcspn(answer, "\n")] = 0;
     if (pipe)
         while (fgetc(pipe) != EOF) {
         }
-    there &= pipe && pclose(pipe) == 0;
+    return (pipe && pclose(pipe) == 0) && there;
+}
+
+static bool compiler(const char *name)
+{
+    char command[64], text[256];
+    snprintf(command, sizeof command, "%s --version 2>/dev/null", name);
+    bool there = ask(command, text, sizeof text);
     line(there ? "ok" : "note", name, "%s", there ? text : "not found");
     return there;
+}
+
+static void plugin(const struct rf_places *places)
+{
+    char version[64], path[PATH_MAX];
+    if (!ask("gcc -dumpfullversion 2>/dev/null", version, sizeof version))
+        return;
+    if (rf_cli_plugin(places, version, path, sizeof path))
+        line("ok", "fewer checks", "%s", path);
+    else
+        line("note", "fewer checks", "there is no plugin for gcc %s: every access has a check of its own, which is slower", version);
 }
 
 static const char race[] = "#include <pthread.h>\n"
@@ -278,6 +296,8 @@ int rf_cli_doctor(int argc, char **argv)
     bool there = rf_cli_places(&places, "redflag doctor");
     line(there ? "ok" : "FAIL", "runtime", "%s", there ? places.library : "not found");
     bool gcc = compiler("gcc"), clang = compiler("clang");
+    if (there && gcc)
+        plugin(&places);
     char directory[] = "/tmp/redflag-doctor-XXXXXX";
     if (there && (gcc || clang) && mkdtemp(directory)) {
         if (gcc)

@@ -48,3 +48,9 @@ bool rf_cli_places(struct rf_places *places, const char *who)
         fprintf(stderr, "%s: the runtime %s is neither in %s/lib nor in %s/../lib\n", who, RF_RT_NAME, directory, directory);
     return false;
 }
+
+bool rf_cli_plugin(const struct rf_places *places, const char *version, char *path, size_t size)
+{
+    int length = snprintf(path, size, "%s/redflag/redflag-gcc-%s.so", places->lib, version);
+    return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
+}

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define RF_RT_NAME "libredflag-rt.so.0"
 
@@ -18,5 +19,8 @@ struct rf_places {
 
 /* False, with one line that says where it was looked for, if it is in neither place. Nothing is said if `who` is NULL. */
 bool rf_cli_places(struct rf_places *places, const char *who);
+
+/* The plugin for gcc of this version (plugin/main.cc); false: there is none. */
+bool rf_cli_plugin(const struct rf_places *places, const char *version, char *path, size_t size);
 
 #endif
