@@ -15,6 +15,7 @@
 
 #include "guest/accu_units.h"
 #include "guest/first_access.h"
+#include "guest/shared.h"
 
 /* Invariant 1. Sets of locks that have modes say what was held, and not what protects. */
 static inline __attribute__((always_inline)) bool accu_shares(const struct rf_self *self, uint32_t moment)
@@ -216,16 +217,6 @@ static inline __attribute__((always_inline)) bool accu_map_step(struct rf_self *
     return stepped;
 }
 
-/* A moment of the present epoch is among the first of a read map. */
-static inline bool is_in_few(const struct rf_readers *readers)
-{
-    for (unsigned i = 0; i < RF_FEW; i++) /* what lies beyond the count was a moment of an earlier epoch, or 0 */
-        if (i < __atomic_load_n(&readers->count, __ATOMIC_RELAXED) &&
-            __atomic_load_n(&readers->few[i], __ATOMIC_RELAXED) - rf_hot.first < rf_hot.span)
-            return true;
-    return false;
-}
-
 /* Which bytes of a record the thread has accessed in this epoch, if those of the mask are among them: they are likely to be accessed again,
  * and one look is enough for all. 0: they are not. See guest/units.h, 2. */
 static inline unsigned repeated_bytes(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
@@ -239,7 +230,7 @@ static inline unsigned repeated_bytes(const uint64_t *place, uint64_t word, unsi
             if ((slice & RF_WRITES_BIT) || !(RF_WORD_M(slice) & mask) == !round)
                 continue;
             bool in_set = !writes && (slice & RF_ODD_BIT);
-            if (in_set ? is_in_few(rf_readers_at(RF_WORD_Y(slice))) : rf_moment_is_hot(writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)))
+            if (in_set ? rf_few_has_now(rf_readers_at(RF_WORD_Y(slice))) : rf_moment_is_hot(writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)))
                 covered |= RF_WORD_M(slice);
         }
         if (mask & ~covered)

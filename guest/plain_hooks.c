@@ -3,6 +3,7 @@
 #include "guest/escape.h"
 #include "guest/intercept.h"
 #include "guest/planes.h"
+#include "guest/shared.h"
 
 #define HERE ((uintptr_t)__builtin_return_address(0))
 
@@ -63,20 +64,41 @@ static inline bool is_hot(const uint64_t *word)
     return (__atomic_load_n(word, __ATOMIC_RELAXED) >> 28) - rf_hot.base < rf_hot.span;
 }
 
+/* Up to where bytes from here on were accessed in this epoch. */
+static uintptr_t skip_repeated(uintptr_t addr, uintptr_t end, unsigned flags)
+{
+    while (addr < end) {
+        unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
+        if (length > end - addr)
+            length = (unsigned)(end - addr);
+        unsigned mask = ((1u << length) - 1) << offset;
+        const uint64_t *place = word_of(addr);
+        uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        if (rf_word_has_lanes(word)) {
+            if (!rf_lanes_repeat(word, mask, flags) || __atomic_load_n(place, __ATOMIC_RELAXED) != word)
+                break;
+        } else if (!repeats(addr, mask, flags) && (flags || !rf_shared_has_now(place, word))) {
+            break;
+        }
+        addr += length;
+    }
+    return addr;
+}
+
+#define RANGE_OF_FEW 512u /* bytes: a row of pixels, a struct. What is longer has long runs of equal words (step_all()) */
+
 static inline void range(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
-    if (size - 1 >= 2 * RF_GRANULE) {
-        rf_access(addr, size, flags, pc);
-        return;
+    uintptr_t end = addr + size;
+    if (size <= 2 * RF_GRANULE) {
+        const uint64_t *first = word_of(addr), *last = word_of(end - 1);
+        if (!(flags & RF_A_WRITE) && is_hot(first) && is_hot(last) && is_hot(first + (last - first) / 2)) /* one to three of them */
+            return;
     }
-    const uint64_t *first = word_of(addr), *last = word_of(addr + size - 1);
-    if (!(flags & RF_A_WRITE) && is_hot(first) && is_hot(last) && is_hot(first + (last - first) / 2)) /* one to three of them */
+    if (size < RANGE_OF_FEW && (addr = skip_repeated(addr, end, flags)) == end)
         return;
-    unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE; /* of up to three granules */
-    if (repeats(addr, mask & 0xff, flags) && (mask <= 0xff || repeats(addr + RF_GRANULE, mask >> RF_GRANULE & 0xff, flags)) &&
-        (mask <= 0xffff || repeats(addr + 2 * RF_GRANULE, mask >> 2 * RF_GRANULE, flags)))
-        return;
-    if (mask <= 0xffff)
+    size = end - addr;
+    if (addr % RF_GRANULE + size <= 2 * RF_GRANULE)
         rf_slow_access(addr, pc, (unsigned)size, flags);
     else
         rf_access(addr, size, flags, pc);

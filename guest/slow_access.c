@@ -14,6 +14,7 @@
 #include "guest/records.h"
 #include "guest/refusal.h"
 #include "guest/seen.h"
+#include "guest/shared.h"
 #include "guest/steps.h"
 #include "guest/sweep.h"
 #include "guest/tap.h"
@@ -34,7 +35,7 @@ static inline bool repeats_in_record(const uint64_t *place, uint64_t word, unsig
         if (!writes && (slice & RF_ODD_BIT)) {
             const struct rf_readers *readers = rf_readers_at(RF_WORD_Y(slice));
             bool is_many = __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED);
-            mine = !is_many && is_in_few(readers);
+            mine = !is_many && rf_few_has_now(readers);
             many |= is_many;
         } else {
             mine = (writes ? RF_WORD_X(slice) : RF_WORD_Y(slice)) - rf_hot.first < rf_hot.span;
@@ -56,7 +57,7 @@ static inline bool repeats_in_set(const uint64_t *place, uint64_t word, unsigned
     const struct rf_readers *readers = rf_readers_at(RF_WORD_Y(word));
     if ((mask & ~RF_WORD_M(word)) || __atomic_load_n(&readers->is_many, __ATOMIC_RELAXED) || RF_WORD_X(word) - rf_hot.first < rf_hot.span)
         return rf_word_repeats(place, word, mask, 0);
-    if (!is_in_few(readers))
+    if (!rf_few_has_now(readers))
         return false;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return __atomic_load_n(place, __ATOMIC_RELAXED) == word;
@@ -641,12 +642,7 @@ static inline bool whole_repeats(uintptr_t addr, unsigned flags)
     uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (rf_word_repeats_plainly(word, 0xff, flags))
         return true;
-    if ((flags & RF_A_WRITE) || RF_WORD_M(word) != 0xff)
-        return false;
-    bool mine = rf_word_has_map(word) ? is_in_few(rf_readers_at(RF_WORD_Y(word)))
-                                      : rf_word_has_two(word) && rf_cell_r(RF_WORD_X(word)) - rf_hot.first < rf_hot.span;
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return mine && __atomic_load_n(place, __ATOMIC_RELAXED) == word; /* maps and names of pairs are given to others */
+    return !(flags & RF_A_WRITE) && rf_shared_has_now(place, word);
 }
 
 /* Two whole granules, as vectors are: each by the quick ways of an access to one. */
