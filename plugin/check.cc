@@ -89,8 +89,8 @@ static bool add_sum(rf_check *check, tree_code code, tree one, tree two, HOST_WI
     case MINUS_EXPR:
         return add_value(check, one, times, depth) && add_value(check, two, -times, depth);
     case MULT_EXPR:
-        return TREE_CODE(two) == INTEGER_CST && cst_and_fits_in_hwi(two) &&
-               add_value(check, one, times * int_cst_value(two), depth);
+        return TREE_CODE(two) == INTEGER_CST &&
+               add_value(check, one, (HOST_WIDE_INT)(times * wi::to_widest(two).ulow()), depth);
     case SSA_NAME:
         return add_value(check, one, times, depth);
     CASE_CONVERT:
@@ -103,8 +103,8 @@ static bool add_sum(rf_check *check, tree_code code, tree one, tree two, HOST_WI
 static bool add_value(rf_check *check, tree value, HOST_WIDE_INT times, int depth)
 {
     if (TREE_CODE(value) == INTEGER_CST) {
-        add_constant(check, (unsigned HOST_WIDE_INT)int_cst_value(value), times);
-        return cst_and_fits_in_hwi(value);
+        add_constant(check, wi::to_widest(value).ulow(), times);
+        return true;
     }
     if (TREE_CODE(value) == ADDR_EXPR)
         return add_place(check, TREE_OPERAND(value, 0), times, depth);
@@ -130,8 +130,9 @@ static bool add_value(rf_check *check, tree value, HOST_WIDE_INT times, int dept
 
 /* -- checks --------------------------------------------------------------------------------------------------------------------- */
 
-#define SIZES 5   /* 1, 2, 4, 8, 16 */
-#define ALIGNED 8 /* is enough for 16 bytes, too */
+#define SIZES 5                                   /* 1, 2, 4, 8, 16 */
+#define LARGEST ((unsigned HOST_WIDE_INT)1 << 40) /* nobody has as much: the loop is never run */
+#define ALIGNED 8                                 /* is enough for 16 bytes, too */
 
 static const built_in_function hooks[2][SIZES] = {
     { BUILT_IN_TSAN_READ1, BUILT_IN_TSAN_READ2, BUILT_IN_TSAN_READ4, BUILT_IN_TSAN_READ8, BUILT_IN_TSAN_READ16 },
@@ -177,7 +178,8 @@ static bool is_hook(gimple *statement, rf_check *check, tree *pointer)
                 *pointer = gimple_call_arg(statement, 0);
                 return true;
             }
-        if (fndecl_built_in_p(function, ranges[write]) && tree_fits_uhwi_p(gimple_call_arg(statement, 1))) {
+        if (fndecl_built_in_p(function, ranges[write]) && tree_fits_uhwi_p(gimple_call_arg(statement, 1)) &&
+            tree_to_uhwi(gimple_call_arg(statement, 1)) <= LARGEST) {
             check->size = tree_to_shwi(gimple_call_arg(statement, 1));
             check->align = 1;
             *pointer = gimple_call_arg(statement, 0);
@@ -269,7 +271,6 @@ static bool is_harmless(const_tree function)
     case BUILT_IN_PREFETCH:
     case BUILT_IN_RETURN_ADDRESS: /* for __tsan_func_entry() */
     case BUILT_IN_UNREACHABLE:
-    case BUILT_IN_TRAP:
         return true;
     default:
         return flags_from_decl_or_type(function) & (ECF_CONST | ECF_PURE);

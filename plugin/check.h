@@ -35,7 +35,7 @@ gimple *rf_check_call(tree pointer, tree size, HOST_WIDE_INT align, bool write, 
 /* May the thread synchronise with another one here? */
 bool rf_synchronises(gimple *statement);
 
-/* The function does nowhere; what calls it from now on need not expect so. */
+/* The function does nowhere, and comes back: what calls it from now on need not expect otherwise. */
 void rf_function_is_quiet(tree function);
 
 void rf_check_remove(gimple_stmt_iterator *at);
@@ -45,8 +45,8 @@ void rf_check_roots(const char *plugin);
 
 /* The passes, one after the other. */
 void rf_join_neighbours(function *function);
-bool rf_leave_loops(void);
-void rf_remove_repeated(function *function);
+bool rf_leave_loops(void);                   /* true: each of them has an end */
+bool rf_remove_repeated(function *function); /* true: nothing synchronises */
 void rf_prefetch_histories(function *function);
 
 #endif

@@ -18,9 +18,9 @@ static bool is_whole(basic_block block)
 {
     edge one;
     edge_iterator i;
-    FOR_EACH_EDGE(one, i, block->succs)
-    if (one->flags & (EDGE_ABNORMAL | EDGE_EH))
-        return false;
+    FOR_EACH_EDGE (one, i, block->succs)
+        if (one->flags & (EDGE_ABNORMAL | EDGE_EH))
+            return false;
     return true;
 }
 
@@ -80,12 +80,11 @@ static gimple *check_of_all(const struct around *around, gimple *statement, cons
     return rf_check_call(base, size, step ? 1 : check->align, check->write, gimple_location(statement));
 }
 
-static bool leave(class loop *loop)
+static void leave(class loop *loop)
 {
     struct around around = { loop, NULL, NULL_TREE };
-    bool left = false;
     if (!look_around(&around))
-        return false;
+        return;
     basic_block *blocks = get_loop_body_in_dom_order(loop);
     for (unsigned i = 0; i < loop->num_nodes; i++) {
         for (gimple_stmt_iterator at = gsi_start_bb(blocks[i]); !gsi_end_p(at);) {
@@ -99,24 +98,24 @@ static bool leave(class loop *loop)
             gimple_seq_add_stmt(&made, all);
             gsi_insert_seq_on_edge_immediate(loop_preheader_edge(loop), made);
             rf_check_remove(&at);
-            left = true;
         }
     }
     free(blocks);
-    return left;
 }
 
 bool rf_leave_loops(void)
 {
-    bool left = false;
+    bool end = true;
     loop_optimizer_init(LOOPS_NORMAL | LOOPS_HAVE_RECORDED_EXITS);
     if (number_of_loops(cfun) > 1) {
         calculate_dominance_info(CDI_DOMINATORS);
         scev_initialize();
-        for (auto loop : loops_list(cfun, LI_FROM_INNERMOST))
-            left |= leave(loop);
+        for (auto loop : loops_list(cfun, LI_FROM_INNERMOST)) {
+            end &= finite_loop_p(loop);
+            leave(loop);
+        }
         scev_finalize();
     }
     loop_optimizer_finalize();
-    return left;
+    return end;
 }

@@ -17,13 +17,14 @@ class fewer_checks : public gimple_opt_pass
     }
     bool gate(function *function) final override
     {
-        return (flag_sanitize & SANITIZE_THREAD) && !function->calls_setjmp;
+        return (flag_sanitize & SANITIZE_THREAD) && !flag_non_call_exceptions && !function->calls_setjmp;
     }
     unsigned execute(function *function) final override
     {
         rf_join_neighbours(function);
-        rf_leave_loops();
-        rf_remove_repeated(function);
+        bool ends = rf_leave_loops(), is_quiet = rf_remove_repeated(function);
+        if (ends && is_quiet)
+            rf_function_is_quiet(function->decl);
         rf_prefetch_histories(function);
         return 0;
     }

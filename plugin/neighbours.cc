@@ -88,8 +88,7 @@ void rf_join_neighbours(function *function)
 {
     basic_block block;
     std::vector<member> members;
-    FOR_EACH_BB_FN(block, function)
-    {
+    FOR_EACH_BB_FN (block, function) {
         unsigned order = 0;
         for (gimple_stmt_iterator at = gsi_start_bb(block); !gsi_end_p(at); gsi_next(&at)) {
             member here;

@@ -30,6 +30,8 @@ static gimple_seq of_history(gimple *prefetch)
     gimple_set_vdef(call, NULL_TREE);
     gimple_set_vuse(call, NULL_TREE);
     gimple_set_modified(call, true);
+    gimple_call_set_nothrow(as_a<gcall *>(call),
+                            true); /* which gcc does not know of the first one: it may be the end of its block */
     gimple_seq_add_stmt(&made, call);
     return made;
 }
@@ -40,5 +42,5 @@ void rf_prefetch_histories(function *function)
     FOR_EACH_BB_FN (block, function)
         for (gimple_stmt_iterator at = gsi_start_bb(block); !gsi_end_p(at); gsi_next(&at))
             if (gimple_call_builtin_p(gsi_stmt(at), BUILT_IN_PREFETCH))
-                gsi_insert_seq_after(&at, of_history(gsi_stmt(at)), GSI_CONTINUE_LINKING);
+                gsi_insert_seq_before(&at, of_history(gsi_stmt(at)), GSI_SAME_STMT);
 }

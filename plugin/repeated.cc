@@ -4,11 +4,20 @@
  * 2. That a value which is defined anew in each round of a loop is another one each time needs no thought: the way that comes to its definition
  *    for the first time has no check of it.
  */
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "plugin/check.h"
 
 #define MOST_BITS 200000000 /* of all blocks together: longer functions stay as they are */
+
+/* Those with equal terms side by side, by where they begin. */
+static bool before(const rf_check &one, const rf_check &other)
+{
+    return std::tie(one.terms, one.offset, one.size, one.write) <
+           std::tie(other.terms, other.offset, other.size, other.write);
+}
 
 class repeated
 {
@@ -25,60 +34,71 @@ class repeated
     bool quiet = true; /* nothing in it synchronises */
 
   private:
+    HOST_WIDE_INT end_of(unsigned which) const
+    {
+        return checks[which].offset + checks[which].size;
+    }
     bool covered(sbitmap now, unsigned which) const;
+    void make(sbitmap now, unsigned which) const;
     void pass(basic_block block, sbitmap now, bool removes);
     void meet(basic_block block, sbitmap now) const;
 
     function *whole;
-    std::vector<rf_check> checks;            /* different ones */
-    std::vector<std::vector<unsigned>> same; /* those with equal terms, by check */
-    std::map<gimple *, unsigned> made;       /* where, and which */
-    sbitmap *after;                          /* by block: those that were made on all ways to its end */
+    std::vector<rf_check> checks;     /* different ones, sorted */
+    std::vector<unsigned> group;      /* by check: those with equal terms have one number */
+    std::vector<HOST_WIDE_INT> reach; /* by check: where the last byte ends of this one, and of all before it in its group */
+    std::map<gimple *, unsigned> made; /* where, and which */
+    sbitmap *after;                    /* by block: those that were made on all ways to its end */
 };
 
 void repeated::find()
 {
-    std::map<rf_terms, std::vector<unsigned>> by_terms;
+    std::map<rf_check, std::vector<gimple *>, bool (*)(const rf_check &, const rf_check &)> places(before);
     basic_block block;
-    FOR_EACH_BB_FN(block, whole)
-    for (gimple_stmt_iterator at = gsi_start_bb(block); !gsi_end_p(at); gsi_next(&at)) {
-        rf_check check;
-        quiet &= !rf_synchronises(gsi_stmt(at));
-        if (!rf_check_of(gsi_stmt(at), &check))
-            continue;
-        std::vector<unsigned> &equal = by_terms[check.terms];
-        unsigned which = checks.size();
-        for (unsigned other : equal)
-            if (checks[other].offset == check.offset && checks[other].size == check.size &&
-                checks[other].write == check.write)
-                which = other;
-        if (which == checks.size()) {
-            checks.push_back(check);
-            equal.push_back(which);
+    FOR_EACH_BB_FN (block, whole)
+        for (gimple_stmt_iterator at = gsi_start_bb(block); !gsi_end_p(at); gsi_next(&at)) {
+            rf_check check;
+            quiet &= !rf_synchronises(gsi_stmt(at));
+            if (rf_check_of(gsi_stmt(at), &check))
+                places[check].push_back(gsi_stmt(at));
         }
-        made[gsi_stmt(at)] = which;
+    for (const auto &place : places) {
+        unsigned which = checks.size();
+        bool new_group = !which || checks.back().terms != place.first.terms;
+        checks.push_back(place.first);
+        group.push_back(!which ? 0 : group.back() + new_group);
+        reach.push_back(new_group ? end_of(which) : std::max(reach.back(), end_of(which)));
+        for (gimple *statement : place.second)
+            made[statement] = which;
     }
-    for (const rf_check &check : checks)
-        same.push_back(by_terms[check.terms]);
 }
 
+/* All bytes of the check were checked in this way, or as written. */
 bool repeated::covered(sbitmap now, unsigned which) const
 {
     if (bitmap_bit_p(now, which))
         return true;
-    const rf_check &check = checks[which];
-    HOST_WIDE_INT done = check.offset, end = check.offset + check.size;
-    for (bool more = true; more && done < end;) {
-        more = false;
-        for (unsigned other : same[which]) {
-            const rf_check &had = checks[other];
-            if (bitmap_bit_p(now, other) && had.write >= check.write && had.offset <= done && had.offset + had.size > done) {
-                done = had.offset + had.size;
-                more = true;
-            }
-        }
-    }
+    HOST_WIDE_INT done = checks[which].offset, end = end_of(which);
+    unsigned from = which;
+    while (from > 0 && group[from - 1] == group[which] && reach[from - 1] > done)
+        from--;
+    for (unsigned other = from;
+         other < checks.size() && group[other] == group[which] && checks[other].offset <= done && done < end; other++)
+        if (bitmap_bit_p(now, other) && checks[other].write >= checks[which].write)
+            done = std::max(done, end_of(other));
     return done >= end;
+}
+
+/* The check, and with it all that it has parts of. */
+void repeated::make(sbitmap now, unsigned which) const
+{
+    unsigned from = which;
+    while (from > 0 && group[from - 1] == group[which] && checks[from - 1].offset == checks[which].offset)
+        from--;
+    for (unsigned part = from; part < checks.size() && group[part] == group[which] && checks[part].offset < end_of(which);
+         part++)
+        if (end_of(part) <= end_of(which) && checks[part].write <= checks[which].write)
+            bitmap_set_bit(now, part);
 }
 
 /* From what was made before the block to what was at its end. */
@@ -93,13 +113,7 @@ void repeated::pass(basic_block block, sbitmap now, bool removes)
             rf_check_remove(&at);
             continue;
         } else {
-            const rf_check &check = checks[found->second];
-            for (unsigned other : same[found->second]) {
-                const rf_check &part = checks[other];
-                if (part.offset >= check.offset && part.offset + part.size <= check.offset + check.size &&
-                    part.write <= check.write)
-                    bitmap_set_bit(now, other);
-            }
+            make(now, found->second);
         }
         gsi_next(&at);
     }
@@ -110,11 +124,11 @@ void repeated::meet(basic_block block, sbitmap now) const
     edge one;
     edge_iterator i;
     bitmap_ones(now);
-    FOR_EACH_EDGE(one, i, block->preds)
-    if (one->src == ENTRY_BLOCK_PTR_FOR_FN(whole) || (one->flags & (EDGE_ABNORMAL | EDGE_EH)))
-        bitmap_clear(now);
-    else
-        bitmap_and(now, now, after[one->src->index]);
+    FOR_EACH_EDGE (one, i, block->preds)
+        if (one->src == ENTRY_BLOCK_PTR_FOR_FN(whole) || (one->flags & (EDGE_ABNORMAL | EDGE_EH)))
+            bitmap_clear(now);
+        else
+            bitmap_and(now, now, after[one->src->index]);
 }
 
 void repeated::remove()
@@ -144,12 +158,11 @@ void repeated::remove()
     sbitmap_vector_free(after);
 }
 
-void rf_remove_repeated(function *function)
+bool rf_remove_repeated(function *function)
 {
     repeated all(function);
     all.find();
     if (all.is_worth_it())
         all.remove();
-    if (all.quiet)
-        rf_function_is_quiet(function->decl);
+    return all.quiet;
 }

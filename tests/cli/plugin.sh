@@ -73,6 +73,12 @@ for word in READ WRITE; do
     grep -q "race.c:$line" report || fail "the report does not name line $line"
 done
 
+for optimise in -O1 -O2 -O3 "-O2 -fnon-call-exceptions"; do
+    # shellcheck disable=SC2086 # words
+    "$redflag" c++ -w $optimise -pthread "$root/tests/plugin/objects.cc" -o objects
+    ./objects || fail "objects.cc, $optimise: status $?"
+done
+
 # -- it stands in nobody's way -----------------------------------------------------------------------------------------------------------
 
 echo 'int twice(int *x) { return x[0] + x[0]; }' >one.c

@@ -82,6 +82,22 @@ uint64_t acquires(const uint32_t *x, const uint32_t *ready)
     return all;
 }
 
+/* A function that may not come back. */
+static __attribute__((noinline)) void ends(int now)
+{
+    if (now)
+        __builtin_trap();
+}
+
+/* fewer: perhaps write1 */
+void perhaps(uint8_t *x, int n)
+{
+    for (int i = 0; i < n; i++) {
+        ends(i == 3);
+        x[i] = 1;
+    }
+}
+
 /* -- repeated ones -- */
 
 /* fewer: again read4 write1 */
