@@ -18,8 +18,7 @@ struct member {
 
 static bool alike(const member &one, const member &other)
 {
-    return one.check.write == other.check.write && one.check.terms == other.check.terms &&
-           one.line.file == other.line.file && abs(one.line.line - other.line.line) < NEAR;
+    return one.check.write == other.check.write && one.check.terms == other.check.terms && one.line.file == other.line.file;
 }
 
 static bool before(const member &one, const member &other)
@@ -49,6 +48,7 @@ static bool pays(const std::vector<member> &members, size_t first, size_t end, H
 /* members[first] .. members[end - 1] are the bytes from the offset of the first one on. */
 static void join(const std::vector<member> &members, size_t first, size_t end, HOST_WIDE_INT size)
 {
+    /* A range of 2, 4 or 8 bytes, as gcc makes them of what may be unaligned, has a hook of its own, which is quicker. */
     bool has_name = end - first == 1 && pow2p_hwi(size) && size < 16 && gimple_call_num_args(members[first].statement) == 2;
     if (!has_name && !pays(members, first, end, size))
         return;
@@ -76,9 +76,16 @@ static void join_all(std::vector<member> &members)
     std::sort(members.begin(), members.end(), before);
     for (size_t first = 0, end; first < members.size(); first = end) {
         HOST_WIDE_INT from = members[first].check.offset, to = from + members[first].check.size;
+        int top = members[first].line.line, bottom = top; /* of the lines so far */
         for (end = first + 1; end < members.size() && alike(members[first], members[end]) && members[end].check.offset <= to;
-             end++)
+             end++) {
+            int line = members[end].line.line;
+            if (std::max(bottom, line) - std::min(top, line) >= NEAR)
+                break;
+            top = std::min(top, line);
+            bottom = std::max(bottom, line);
             to = std::max(to, members[end].check.offset + members[end].check.size);
+        }
         join(members, first, end, to - from);
     }
     members.clear();

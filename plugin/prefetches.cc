@@ -30,8 +30,8 @@ static gimple_seq of_history(gimple *prefetch)
     gimple_set_vdef(call, NULL_TREE);
     gimple_set_vuse(call, NULL_TREE);
     gimple_set_modified(call, true);
-    gimple_call_set_nothrow(as_a<gcall *>(call),
-                            true); /* which gcc does not know of the first one: it may be the end of its block */
+    /* Which gcc does not know of the first one: among exceptions that is the end of its block. */
+    gimple_call_set_nothrow(as_a<gcall *>(call), true);
     gimple_seq_add_stmt(&made, call);
     return made;
 }
