@@ -98,6 +98,22 @@ void perhaps(uint8_t *x, int n)
     }
 }
 
+static __attribute__((noinline)) void stays_there(int now)
+{
+    if (now)
+        for (;;)
+            ;
+}
+
+/* fewer: forever write1 */
+void forever(uint8_t *x, int n)
+{
+    for (int i = 0; i < n; i++) {
+        stays_there(i == 3);
+        x[i] = 1;
+    }
+}
+
 /* -- repeated ones -- */
 
 /* fewer: again read4 write1 */
@@ -197,6 +213,25 @@ int four_not(const uint8_t *x, int i)
 int four_about(const uint8_t *x, long i, long n)
 {
     return x[n - i] + x[n - i + 1] * 3 + x[n + i + 2] + x[n + i + 3];
+}
+
+/* A report would name a line that is far from the access. */
+/* fewer: spread read1 read1 read1 read1 */
+int spread(const uint8_t *x)
+{
+    int all = x[0];
+    /* one */
+    /* two */
+    /* three */
+    all += x[1] * 3;
+    /* one */
+    /* two */
+    /* three */
+    all += x[2] * 5;
+    /* one */
+    /* two */
+    /* three */
+    return all + x[3] * 7;
 }
 
 /* fewer: pair unaligned_read8 */
