@@ -177,6 +177,20 @@ static size_t replace_equal(uint64_t *place, size_t count, uint64_t old, uint64_
     return i;
 }
 
+/* FastTrack's step on a word of one of the two plain forms, of earlier epochs, with which there is no race: what nearly all words of a range are
+ * that are not repeated ones. Neither a detector nor a policy but this one is asked for. false: nothing was done. */
+static inline bool step_quickly(const struct rf_step *step, uint64_t *place, uint64_t word, unsigned mask, uint64_t *next)
+{
+    return rf_word_quick(step, word, mask, next) &&
+           __atomic_compare_exchange_n(place, &word, *next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static inline bool is_plain_and_old(uint64_t word)
+{
+    return !(word & RF_ODD_BIT) && !rf_cell_is_pair(RF_WORD_X(word)) && !rf_moment_is_hot(RF_WORD_X(word)) &&
+           !rf_moment_is_hot(RF_WORD_Y(word));
+}
+
 #define RANGE_AT_ONCE 65536u /* granules that are looked at between two times of not being busy: a long range must not hold up a sweep */
 
 /* All granules of an access. The thread is busy. True: it races, with that; if such are refused, nothing of it is recorded from that
@@ -188,6 +202,8 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
     unsigned flags = step->flags;
     size_t turns = 0;
     bool races = false, runs = rf_policy == RF_POLICY_CAS || (rf_policy == RF_POLICY_FIB && !rf_policy_no_hot);
+    bool quick = rf_policy == RF_POLICY_CAS && !rf_accu && !(flags & RF_A_ATOMIC);
+    step->fasttrack = quick;
     while (addr < end) {
         unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
         if (length > end - addr)
@@ -203,10 +219,13 @@ static bool step_all(struct rf_step *step, uintptr_t addr, size_t size, uintptr_
             goto next;
         word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
         done = 1;
-        if (rf_policy_no_hot || !rf_word_repeats(place, word, mask, flags)) {
+        bool old = quick && is_plain_and_old(word); /* so that it repeats nothing */
+        if (rf_policy_no_hot || old || !rf_word_repeats(place, word, mask, flags)) {
             if (!step->now && (rf_policy_no_hot || !(step->now = rf_moment_at_hand(self, rf_access_key(pc, flags, size)))))
                 step->now = rf_moment_now(self, pc, flags, size);
-            if (step->now) {
+            if (old && step->now && step_quickly(step, place, word, mask, &next)) {
+                alike = whole > 1;
+            } else if (step->now) {
                 alike = whole > 1 && runs && !rf_multi && !rf_word_has_units(word) && rf_word_quick(step, word, 0xff, &next);
                 if (rf_step_granule(place, word, mask, step) && !races) {
                     *race = race_of(step, addr, length); /* what lies in this granule: only that is known to race */

@@ -98,44 +98,60 @@ static inline __attribute__((always_inline)) uint32_t first_moment(struct rf_sel
     return cached->moment = rf_moment_take(self, cached->note, self->locks);
 }
 
-/* The shortest of the ways, which most accesses take that are not repeated ones: a word of one of the two plain forms, without a pair and not
- * of this epoch, of which one cell stays at most. It needs no stack: what calls anything is left to first_access(). true: it was made. The
- * thread is not busy before, and busy afterwards if it was made; else it may be. */
-static inline __attribute__((always_inline)) bool first_turn(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+/* Where the thread is: the node of its stack; 0: not asked for yet. */
+static inline __attribute__((always_inline)) uint32_t first_node(const struct rf_self *self)
 {
-    unsigned mask = size == RF_GRANULE ? 0xff : ((1u << size) - 1) << addr % RF_GRANULE;
-    if (__builtin_expect((size == RF_GRANULE ? addr % RF_GRANULE != 0 : mask > 0xff) || rf_policy_no_hot, 0))
+    return __builtin_expect(rf_hot.top > self->frames, 1) ? rf_hot.top[-1].node : 0;
+}
+
+static inline unsigned first_mask(uintptr_t addr, unsigned size)
+{
+    return size == RF_GRANULE ? 0xff : ((1u << size) - 1) << addr % RF_GRANULE;
+}
+
+/* Can first_turn() make it, as far as the word tells: one of the two plain forms, without a pair and not of this epoch, of which one cell stays
+ * at most. Asked before there is anything on the stack. */
+static inline __attribute__((always_inline)) bool turns(uint64_t word, uintptr_t addr, unsigned size, unsigned flags)
+{
+    unsigned m = RF_WORD_M(word), mask = first_mask(addr, size), others = m & ~mask;
+    bool writes = flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
+    if ((word & RF_ODD_BIT) || rf_cell_is_pair(RF_WORD_X(word)) || rf_moment_is_hot(RF_WORD_Y(word)))
+        return false;
+    if (size == RF_GRANULE && addr % RF_GRANULE)
+        return false;
+    if (writes)
+        return mask <= 0xff && (size == RF_GRANULE || !others || (written && (m | mask) == 0xff));
+    return mask <= 0xff && (written ? m == 0xff : !others);
+}
+
+/* The shortest of the ways, which most accesses take that are not repeated ones. turns() holds for the word that was there before the thread
+ * was busy: what it names is looked up now, and compare-and-swap finds out whether it still is there. It needs no stack: what calls anything is
+ * left to first_access(). true: it was made. The thread is not busy before, and busy afterwards if it was made; else it may be. */
+static inline __attribute__((always_inline)) bool first_turn(struct rf_self *self, uint64_t word, uintptr_t addr, uintptr_t pc, unsigned size,
+                                                             unsigned flags)
+{
+    unsigned mask = first_mask(addr, size), others = RF_WORD_M(word) & ~mask;
+    if (__builtin_expect(rf_policy_no_hot, 0))
         return false;
     __atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED); /* as rf_busy_begin(), but nobody waits here */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__builtin_expect(__atomic_load_n(&rf_world_stopping, __ATOMIC_ACQUIRE), 0))
         return false;
-    uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
+    uint64_t *place = rf_word(addr), next;
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
-    if ((word & RF_ODD_BIT) || rf_moment_is_hot(y) || rf_cell_is_pair(x) || !ordered(self, y) || (x && !ordered(self, x)))
+    if (!ordered(self, y) || (x && !ordered(self, x)))
         return false;
-    unsigned m = RF_WORD_M(word), others = m & ~mask;
     if (flags & RF_A_WRITE) { /* first_write() */
-        if (mask == 0xff) {
+        if (mask == 0xff)
             x = 0;
-        } else if (others) {
-            if ((m | mask) != 0xff || !(word & RF_WRITES_BIT))
-                return false;
+        else if (others)
             x = y;
-        }
         next = RF_WORD(mask, 0, x) | RF_WRITES_BIT;
     } else { /* first_read() */
-        if (word & RF_WRITES_BIT) {
-            if (m != 0xff)
-                return false;
-            x = y;
-        } else if (others) {
-            return false;
-        }
-        next = RF_WORD(mask, 0, x);
+        next = RF_WORD(mask, 0, word & RF_WRITES_BIT ? y : x);
     }
     uint64_t key = rf_access_key(pc, flags, size);
-    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
+    uint32_t node = first_node(self);
     struct rf_cached_moment *cached = rf_moment_cached(self, key, node);
     if (__builtin_expect(!node || cached->what != key || cached->below != node, 0))
         return false;
@@ -206,7 +222,7 @@ static inline __attribute__((always_inline)) bool first_access(struct rf_self *s
                                                                unsigned flags)
 {
     unsigned mask = ((1u << size) - 1) << addr % RF_GRANULE;
-    uint32_t node = rf_hot.top > self->frames ? rf_hot.top[-1].node : 0;
+    uint32_t node = first_node(self);
     uint64_t key = rf_access_key(pc, flags, mask == 0xffff ? RF_GRANULE : size); /* two_granules() */
     if (mask > 0xff && (mask > 0xffff || __builtin_expect(rf_refuses, 0)))
         return false;

@@ -71,6 +71,10 @@ static inline __attribute__((always_inline)) bool first_units(struct rf_self *se
     bool has_map = rf_word_has_map(word) || (rf_word_is_record(word) && RF_WORD_M(word) <= RF_RECORD_FEW);
     if (!lanes && ((flags & RF_A_WRITE) || !has_map))
         return false;
+    /* Bytes that have several moments of this epoch, which hooks do not look for. */
+    if (size > 1 && lanes && rf_lanes_repeat_on(word, offset, size, flags & RF_A_WRITE) &&
+        __atomic_load_n(place, __ATOMIC_RELAXED) == word)
+        return true;
     struct rf_cached_moment *cached = first_place(self, rf_access_key(pc, flags, size));
     if (__builtin_expect(!cached, 0))
         return false;

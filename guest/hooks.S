@@ -101,20 +101,41 @@
         RETURN
 .endm
 
-/* The same for one that two threads read: jumps to \to unless the word has that form and the pair's read, which is not in Y, is of this
- * epoch. The word must still name it afterwards: sweeps give names to others. */
-.macro CHECK_TWO near to
-        mov     %rdx, %rax
-        shr     $56, %rax
-        cmp     $0xff, %eax
-        jne     \to
-        bt      $27, %rdx
-        jc      \to
+/* The same for a read where X is a pair: jumps to \to unless its read, which is of the bytes that are not in M, is of this epoch, and Y is, too,
+ * if bytes in M are met. If all are in M they were read by two threads, in Y and in the pair's read. The word must still name the pair
+ * afterwards: sweeps give names to others. */
+.macro CHECK_PAIR near size to
         mov     %edx, %esi
         and     $0x7ffffff, %esi
         cmp     $RF_PAIRS_FIRST, %esi
         jb      \to
-        movabs  $RF_NOTES + 4, %rax
+        mov     %rdx, %rax
+        shr     $56, %rax
+        cmp     $0xff, %eax
+        je      9f
+.if \size < 8
+        mov     %edi, %ecx
+        and     $7, %ecx
+        mov     $(1 << \size) - 1, %r9d
+        shl     %cl, %r9d
+        cmp     $0xff, %r9d /* what leaves the granule, though its type says that it cannot */
+        ja      \to
+        test    %r9d, %eax
+        je      9f
+.endif
+        mov     %rdx, %rax
+        shr     $28, %rax
+        and     $0x7ffffff, %eax
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rax
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+.else
+        mov     rf_hot@gottpoff(%rip), %rcx
+        sub     %fs:RF_HOT_FIRST(%rcx), %rax
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+.endif
+        jae     \to
+9:      movabs  $RF_NOTES + 4, %rax
         mov     (%rax,%rsi,8), %eax
 .if \near
         sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rax
@@ -338,9 +359,9 @@ near_\name:
         bt      $55, %rdx
         jc      6f
 .if \size == 8
-        CHECK_TWO \near 4f /* all that a plain form says of this epoch has been looked at */
+        CHECK_PAIR \near \size 4f /* all that a plain form says of this epoch has been looked at */
 .else
-        CHECK_TWO \near 3f
+        CHECK_PAIR \near \size 3f
 .endif
         RETURN
 6:      CHECK_LANES \near \size 0
@@ -378,7 +399,7 @@ near_\name:
         jb      8f
         bt      $55, %rdx
         jc      6f
-        CHECK_TWO \near 4f
+        CHECK_PAIR \near 8 4f
         jmp     8f
 6:      CHECK_LANES \near 8 0 8f
         CHECK_MAP \near

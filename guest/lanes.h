@@ -30,6 +30,18 @@ static inline bool rf_lanes_repeat(uint64_t word, unsigned mask, bool writes)
     return true;
 }
 
+/* The same for bytes that lie together. */
+static inline __attribute__((always_inline)) bool rf_lanes_repeat_on(uint64_t word, unsigned first, unsigned count, bool writes)
+{
+    const uint64_t *cells = rf_lane_at(RF_WORD_X(word)) + first;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t cell = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
+        if (!rf_moment_is_hot((uint32_t)(writes ? cell >> 32 : cell)))
+            return false;
+    }
+    return true;
+}
+
 /* Plain slices in the form of a record, none with a set, go into lanes: those of the word before if it has some. Bytes that none has were
  * never accessed. With the stripe's lock. Returns the word; 0: there are no lanes left. */
 uint64_t rf_lanes_put(struct rf_stripe *stripe, uint64_t old, const uint64_t *list, unsigned count);

@@ -142,7 +142,7 @@ static unsigned gate_kind(const char *name)
 
 /* By a hook's number / 16, as templates are aligned: where its gate lies in each block. What enters and leaves functions has none, nor have cold
  * hooks, whose caller keeps its registers: 0. */
-#define TEMPLATES_MOST (4 * PAGE)
+#define TEMPLATES_MOST (5 * PAGE)
 static uint16_t gates[TEMPLATES_MOST / 16];
 
 static void fill_gate(uint8_t *block, uint32_t hook, const char *name, uint8_t *gate)

@@ -38,25 +38,9 @@ SIZES(UNALIGNED)
 
 HOOK(__tsan_unaligned_read1, 1, 0)
 HOOK(__tsan_unaligned_write1, 1, RF_A_WRITE)
-HOOK(__tsan_unaligned_read16, 16, 0)
-HOOK(__tsan_unaligned_write16, 16, RF_A_WRITE)
 HOOK(__tsan_volatile_read16, 16, RF_A_VOLATILE)
 HOOK(__tsan_volatile_write16, 16, RF_A_VOLATILE | RF_A_WRITE)
 HOOK(__tsan_read_write16, 16, RF_A_WRITE)
-
-/* Also before the guest has started. */
-static inline const uint64_t *word_of(uintptr_t addr)
-{
-    return (const uint64_t *)((const char *)rf_plane_now.words + (addr & rf_plane_now.mask));
-}
-
-/* gcc takes this hook for every access that may be unaligned, so most ranges are a word or two long. */
-static inline bool repeats(uintptr_t addr, unsigned mask, unsigned flags)
-{
-    uint64_t word = __atomic_load_n(word_of(addr), __ATOMIC_RELAXED);
-    uint64_t moment = word << 8 >> 36; /* with the odd bit above it */
-    return moment - rf_hot.first < rf_hot.span && !(mask & ~(unsigned)(word >> 56)) && (!flags || (word >> 27 & 1));
-}
 
 /* A word says that all of its granule was accessed in this epoch (guest/hot.h, 3). */
 static inline bool is_hot(const uint64_t *word)
@@ -64,38 +48,18 @@ static inline bool is_hot(const uint64_t *word)
     return (__atomic_load_n(word, __ATOMIC_RELAXED) >> 28) - rf_hot.base < rf_hot.span;
 }
 
-/* Up to where bytes from here on were accessed in this epoch. */
-static uintptr_t skip_repeated(uintptr_t addr, uintptr_t end, unsigned flags)
-{
-    while (addr < end) {
-        unsigned offset = addr % RF_GRANULE, length = RF_GRANULE - offset;
-        if (length > end - addr)
-            length = (unsigned)(end - addr);
-        unsigned mask = ((1u << length) - 1) << offset;
-        const uint64_t *place = word_of(addr);
-        uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-        if (rf_word_has_lanes(word)) {
-            if (!rf_lanes_repeat(word, mask, flags) || __atomic_load_n(place, __ATOMIC_RELAXED) != word)
-                break;
-        } else if (!repeats(addr, mask, flags) && (flags || !rf_shared_has_now(place, word))) {
-            break;
-        }
-        addr += length;
-    }
-    return addr;
-}
-
 #define RANGE_OF_FEW 512u /* bytes: a row of pixels, a struct. What is longer has long runs of equal words (step_all()) */
 
+/* gcc takes this hook for every access that may be unaligned, so most ranges are a word or two long. */
 static inline void range(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     uintptr_t end = addr + size;
     if (size <= 2 * RF_GRANULE) {
-        const uint64_t *first = word_of(addr), *last = word_of(end - 1);
+        const uint64_t *first = rf_word_anytime(addr), *last = rf_word_anytime(end - 1);
         if (!(flags & RF_A_WRITE) && is_hot(first) && is_hot(last) && is_hot(first + (last - first) / 2)) /* one to three of them */
             return;
     }
-    if (size < RANGE_OF_FEW && (addr = skip_repeated(addr, end, flags)) == end)
+    if (size < RANGE_OF_FEW && (addr = rf_skip_repeated(addr, end, flags)) == end)
         return;
     size = end - addr;
     if (addr % RF_GRANULE + size <= 2 * RF_GRANULE)
@@ -115,6 +79,20 @@ void __tsan_write_range(void *addr, size_t size)
 {
     range((uintptr_t)addr, size, RF_A_WRITE, HERE);
     rf_escape_stores((uintptr_t)addr, size, RF_A_WRITE);
+}
+
+/* Of vectors, which clang takes for unaligned more often than not. */
+RF_EXPORT void __tsan_unaligned_read16(void *addr);
+void __tsan_unaligned_read16(void *addr)
+{
+    range((uintptr_t)addr, 16, 0, HERE);
+}
+
+RF_EXPORT void __tsan_unaligned_write16(void *addr);
+void __tsan_unaligned_write16(void *addr)
+{
+    range((uintptr_t)addr, 16, RF_A_WRITE, HERE);
+    rf_escape_stores((uintptr_t)addr, 16, RF_A_WRITE);
 }
 
 /* A relocation with a hook's name would make this library look like one whose text has calls of hooks, to be searched at every start. */

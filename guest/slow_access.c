@@ -411,6 +411,9 @@ static __attribute__((noinline)) void accu_other(uintptr_t addr, uintptr_t pc, u
 static inline __attribute__((always_inline)) void first_or_word(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size,
                                                                  unsigned flags)
 {
+    /* Hooks look for less of what an access to two granules may repeat. */
+    if (addr % RF_GRANULE + size > RF_GRANULE && rf_skip_repeated(addr, addr + size, flags & RF_A_WRITE) == addr + size)
+        return;
     if (__builtin_expect(first_access(self, addr, pc, size, flags), 1)) {
         if (__builtin_expect(self->pending_signals, 0))
             rf_signals_deliver();
@@ -575,16 +578,38 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     hook_goes_on(addr, pc, size, flags, other_access, accu_other);
 }
 
-/* Of a word, before there is anything on the stack: a first_turn() would not be made, as it is of another form, */
-static inline __attribute__((always_inline)) bool is_odd(uint64_t word)
+enum named { HAS_NONE, HAS_NODE, IS_REPEATED };
+
+/* The thread's stack gets its node, which the first access in a function that was entered has to see to: if it is one that counts. */
+static __attribute__((noinline)) enum named name_stack(struct rf_self *self, uintptr_t addr, unsigned size, unsigned flags)
 {
-    return word & RF_ODD_BIT;
+    rf_busy_begin(self);
+    bool repeats = repeats_earlier_block(self, __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), first_mask(addr, size), flags);
+    enum named named = repeats ? IS_REPEATED : rf_depot_node(self) ? HAS_NODE : HAS_NONE;
+    rf_busy_end(self);
+    return named;
 }
 
-/* ... or as bytes join others. */
-static inline __attribute__((always_inline)) bool joins_others(uint64_t word, unsigned size)
+static inline __attribute__((always_inline)) void units_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self,
+                                                               way *other)
 {
-    return size < RF_GRANULE && rf_moment_is_hot(RF_WORD_Y(word));
+    bool stepped = first_units(self, addr, pc, size, flags);
+    __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(!stepped, 0))
+        other(addr, pc, size, flags, self);
+    else if (__builtin_expect(self->pending_signals, 0))
+        rf_signals_deliver();
+}
+
+static __attribute__((noinline)) void units_read(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
+{
+    units_access(addr, pc, size, flags & ~RF_A_WRITE, self, other_read);
+}
+
+static __attribute__((noinline)) void units_write(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
+{
+    units_access(addr, pc, size, flags | RF_A_WRITE, self, other_write);
 }
 
 /* The same where size and flags are constants: what comes next, and is not a repetition, knows them, too. */
@@ -595,37 +620,33 @@ static inline __attribute__((always_inline)) bool joins_others(uint64_t word, un
         (void)unused, (void)unused_too;                                                                                             \
         accu_first(self, addr, pc, size, flags);                                                                                    \
     }                                                                                                                               \
-    static __attribute__((noinline)) void first_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,    \
+    static __attribute__((noinline)) void turn_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,     \
+                                                            struct rf_self *self);                                                  \
+    static __attribute__((noinline)) void named_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,    \
                                                              struct rf_self *self)                                                  \
     {                                                                                                                               \
-        (void)unused, (void)unused_too;                                                                                             \
-        first_or_word(self, addr, pc, size, flags);                                                                                 \
-    }                                                                                                                               \
-    static __attribute__((noinline)) void units_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,    \
-                                                             struct rf_self *self)                                                  \
-    {                                                                                                                               \
-        bool stepped = first_units(self, addr, pc, size, flags);                                                                    \
-        __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);                                                                         \
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);                                                                                    \
-        if (__builtin_expect(!stepped, 0))                                                                                          \
-            first_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
-        else if (__builtin_expect(self->pending_signals, 0))                                                                        \
-            rf_signals_deliver();                                                                                                   \
+        enum named named = name_stack(self, addr, size, flags);                                                                     \
+        if (__builtin_expect(named == HAS_NODE, 1))                                                                                 \
+            turn_##kind##size(addr, pc, unused, unused_too, self);                                                                  \
+        else if (named == HAS_NONE)                                                                                                 \
+            other_##kind(addr, pc, size, flags, self);                                                                              \
     }                                                                                                                               \
     static __attribute__((noinline)) void turn_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,     \
                                                             struct rf_self *self)                                                   \
     {                                                                                                                               \
-        uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED);                                                           \
-        if (is_odd(word)) {                                                                                                         \
-            units_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
-        } else if (joins_others(word, size)) {                                                                                      \
-            first_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
-        } else if (__builtin_expect(first_turn(self, addr, pc, size, flags), 1)) {                                                  \
+        uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_ACQUIRE);                                                           \
+        if (rf_word_has_units(word)) {                                                                                              \
+            units_##kind(addr, pc, size, flags, self);                                                                              \
+        } else if (!turns(word, addr, size, flags)) {                                                                               \
+            other_##kind(addr, pc, size, flags, self);                                                                              \
+        } else if (!first_node(self)) {                                                                                             \
+            named_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
+        } else if (__builtin_expect(first_turn(self, word, addr, pc, size, flags), 1)) {                                            \
             end_quickly(self, rf_word(addr));                                                                                       \
         } else {                                                                                                                    \
             __atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);                                                                     \
             __atomic_signal_fence(__ATOMIC_SEQ_CST);                                                                                \
-            first_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
+            other_##kind(addr, pc, size, flags, self);                                                                              \
         }                                                                                                                           \
     }                                                                                                                               \
     void rf_slow_##kind##size(uintptr_t addr, uintptr_t pc)                                                                         \

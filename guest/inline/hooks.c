@@ -13,6 +13,7 @@
 #include "guest/hot.h"
 
 #define INLINED __attribute__((always_inline))
+#define RARELY(condition) __builtin_expect_with_probability(condition, 0, 1.0)
 
 extern const struct rf_plane rf_plane;
 
@@ -50,7 +51,7 @@ static inline INLINED bool writes_anew(uintptr_t addr, unsigned size)
     INLINED void __tsan_##name(void *at)                                           \
     {                                                                              \
         uintptr_t addr = (uintptr_t)at;                                            \
-        if (__builtin_expect(anew, 0)) {                                           \
+        if (RARELY(anew)) {                                                        \
             __attribute__((nomerge)) __tsan_cold_##name(at);                       \
         }                                                                          \
     }

@@ -51,6 +51,7 @@ static uint32_t lanes_most = UINT32_C(1) << 20;
 uint64_t rf_seen_nothing[2 * RF_SEEN];
 const struct rf_fresh rf_fresh_nothing;
 RF_TLS struct rf_hot rf_hot = RF_HOT_NONE;
+struct rf_plane rf_plane_now = { RF_ADDRESS_MASK, (uint64_t *)RF_WORDS };
 int rf_started = 1;
 struct rf_run_options rf_options = { .detector = "fasttrack", .on_race = "report" };
 
