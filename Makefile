@@ -46,7 +46,7 @@ CLI_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard cli/*.c))
 TEST_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/*.c))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzzers/%,$(wildcard tests/fuzz/fuzz_*.c))
-C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) fleet guest guest/* go cli plugin tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc)) $(wildcard plugin/*.cc)
+C_FILES = $(wildcard $(foreach room,$(ENGINE) $(ENGINE:%=%/*) fleet guest guest/* go cli inline plugin tests tests/* bench examples,$(room)/*.c $(room)/*.h $(room)/*.inc)) $(wildcard inline/*.cc plugin/*.cc)
 
 # What lives in the user's process: one shared library, which is also found under the name of gcc's runtime.
 RT := $(B)/lib/libredflag-rt.so.0
@@ -82,6 +82,9 @@ STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard static/*.c))
 CLANG := $(firstword $(shell command -v clang-14 clang 2>/dev/null))
 INLINE := $(if $(and $(LLVM_CONFIG),$(CLANG)),$(B)/lib/redflag/redflag-inline $(B)/lib/redflag/hooks.bc)
 INLINE_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard inline/*.c))
+# LLVM is C++ where its passes are; they have no exceptions, as it has none.
+FEWER_OBJS := $(patsubst %.cc,$(B)/obj/%.o,$(wildcard inline/*.cc))
+FEWER_CFLAGS = -std=c++17 -I. -isystem $(shell $(LLVM_CONFIG) --includedir) -Wall -Wextra -Werror -O2 -g1 -fno-rtti -fno-exceptions
 # What `redflag cc` gives to gcc, which takes plugins of C++ that were made for just its version: built where gcc's headers for them are.
 PLUGIN_HEADERS := $(patsubst %/gcc-plugin.h,%,$(wildcard $(shell gcc -print-file-name=plugin 2>/dev/null)/include/gcc-plugin.h))
 PLUGIN := $(if $(PLUGIN_HEADERS),$(B)/lib/redflag/redflag-gcc-$(shell gcc -dumpfullversion).so)
@@ -164,10 +167,15 @@ $(STATIC): $(STATIC_OBJS)
 	$(if $(V),,@echo "  link  $@")
 	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs core bitreader linker target)
 
-$(B)/lib/redflag/redflag-inline: $(INLINE_OBJS)
+$(FEWER_OBJS): $(B)/obj/%.o: %.cc $(B)/flags
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  c++   $@")
+	$(Q)g++ $(FEWER_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/lib/redflag/redflag-inline: $(INLINE_OBJS) $(FEWER_OBJS)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  link  $@")
-	$(Q)$(CC) $(RF_CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs core bitreader bitwriter linker passes)
+	$(Q)g++ $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs core bitreader bitwriter linker passes)
 
 $(B)/lib/redflag/hooks.bc: guest/inline/hooks.c guest/hot.h $(B)/flags
 	@mkdir -p $(@D)
@@ -355,4 +363,4 @@ clean:
 FORCE:
 .PHONY: FORCE policies bench-sync lardvm soak all rt help setup demo tests unit programs programs-detectors tsan-suite check fuzzers fuzz bench bench-production bench-offline lint format install uninstall clean
 .DELETE_ON_ERROR:
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(INLINE_OBJS) $(PLUGIN_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(FLEET_OBJS) $(STATIC_OBJS) $(INLINE_OBJS) $(FEWER_OBJS) $(PLUGIN_OBJS) $(TEST_OBJS) $(RT_OBJS) $(CHASE_OWN) $(GO_CHECKED)) $(UNIT:%=%.d) $(FUZZERS:%=%.d)

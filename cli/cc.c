@@ -15,7 +15,8 @@
  * 5. With --sites nothing tells where functions begin and end: clang would do so in every function of the file, also in those that it has to
  *    leave alone, and `redflag chase`, which such a program is built for, unwinds the stack. Nor with -fgnu-tm: gcc 12 crashes over the exit
  *    hook of a function that is called in a transaction.
- * 6. gcc gets a plugin that finds the same races with fewer hooks (plugin/), if one was made for its version. Not where accesses are sites,
+ * 6. gcc gets a plugin that finds the same races with fewer hooks (plugin/), if one was made for its version; with --inline clang's output
+ *    gets passes that do (inline/fewer.h). Not where accesses are sites,
  *    which --every-access, --bitcode and --sites say; nor with -fgnu-tm, whose accesses in transactions are others' than plain ones.
  */
 #include <errno.h>
@@ -391,7 +392,7 @@ static int compile(bool cxx, int argc, char **argv)
             add_other_checks(&command, &compiler, cxx);
     }
     if (inlines && compiles && sites.instrument && !wish.not_ours) {
-        int status = rf_cc_inline(&first, &command, &arguments, links, who);
+        int status = rf_cc_inline(&first, &command, &arguments, links, every_access || bitcode || wish.transactions, who);
         if (status >= 0)
             return status;
     }
@@ -416,7 +417,8 @@ static int help(const char *command, const char *variable, const char *compiler)
            "%s names the compiler underneath, with flags if need be (default: %s). All arguments are its own, but\n"
            "  --sites FILE   instrument only what holds sites that FILE lists, for `redflag chase`: functions with clang, files with\n"
            "                 gcc\n"
-           "  --every-access   with gcc, a check for each access, also where fewer find the same races: each is a site of its own\n"
+           "  --every-access   with gcc or --inline, a check for each access, also where fewer find the same races: each is a site of\n"
+           "                 its own\n"
            "  --inline   put what nearly every access needs into the program's own code, faster where accesses repeat; needs clang\n"
            "  --bitcode   leave the source as LLVM bitcode beside the object, FILE.bc, for `redflag static`; needs clang\n"
            "Run the result as it is, or with `redflag run`, which takes options.\n",

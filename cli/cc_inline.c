@@ -168,6 +168,7 @@ struct work {
     const struct call *call;
     const struct rf_words *compile;
     struct rf_places places;
+    bool every_access;
     const char *who;
     char directory[PATH_MAX];
 };
@@ -208,6 +209,8 @@ static int put_hooks_in(const struct work *work, const char *bitcode)
 {
     struct rf_words command = { NULL, 0 };
     rf_words_add(&command, joined(work->places.lib, "/redflag/redflag-inline"));
+    if (work->every_access)
+        rf_words_add(&command, "--every-access");
     rf_words_add(&command, joined(work->places.lib, "/redflag/hooks.bc"));
     rf_words_add(&command, bitcode);
     return run(&command, work->who);
@@ -222,7 +225,10 @@ static int make_code(const struct work *work, const char *bitcode, const char *o
     for (size_t i = 0; i < call->count; i++)
         if (call->parts[i].kind == OPTION && !begins_one_of(of_source, call->parts[i].word))
             add_part(&command, &call->parts[i]);
-    static const char *const rest[] = { "-Qunused-arguments", "-w", "-Xclang", "-disable-llvm-passes" };
+    /* Nor is the address of a cold hook, or what it is given, to be kept in a register through a loop that hardly ever calls it; and what is
+     * called through a register no longer tells what it calls (guest/near.c). */
+    static const char *const rest[] = { "-Qunused-arguments", "-w", "-Xclang", "-disable-llvm-passes", "-mllvm",
+                                        "-disable-hoisting-to-hotter-blocks=all", "-mllvm", "-block-freq-ratio-threshold=1" };
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         rf_words_add(&command, rest[i]);
     rf_words_add(&command, call->only_assembly ? "-S" : "-c");
@@ -304,12 +310,12 @@ static void remove_directory(const char *path)
 }
 
 int rf_cc_inline(const struct rf_words *compile, const struct rf_words *link, const struct rf_words *arguments, bool links,
-                 const char *who)
+                 bool every_access, const char *who)
 {
     struct rf_words words = { NULL, 0 };
     rf_words_expand(&words, arguments, 0);
     struct call call = look(&words);
-    struct work work = { .call = &call, .compile = compile, .who = who };
+    struct work work = { .call = &call, .compile = compile, .every_access = every_access, .who = who };
     if (!call.sources || call.one_step || (!links && !call.only_objects && !call.only_assembly) ||
         (!links && call.inputs) || (!links && call.output && call.sources > 1)) /* the last one is an error, and clang's to tell */
         return -1;

@@ -14,8 +14,9 @@
 #include "cli/cc_words.h"
 
 /* `compile` and `link` are the compiler with the options of ours that come before the user's arguments; the second one for a call that links.
- * The exit status of the call, all of which was done; or -1: nothing was done, since invariant 3 holds or there is no source. */
+ * `every_access`: no check goes because another one finds the same (inline/fewer.h). The exit status of the call, all of which was done; or
+ * -1: nothing was done, since invariant 3 holds or there is no source. */
 int rf_cc_inline(const struct rf_words *compile, const struct rf_words *link, const struct rf_words *arguments, bool links,
-                 const char *who);
+                 bool every_access, const char *who);
 
 #endif

@@ -1,6 +1,8 @@
-/* redflag-inline HOOKS FILE: puts the hooks of one file of bitcode (guest/inline/hooks.c) into another, which clang -fsanitize=thread has
- * made and optimised, in place. `redflag cc --inline` runs it between two runs of clang: the first one ends with the calls of
+/* redflag-inline [--every-access] HOOKS FILE: puts the hooks of one file of bitcode (guest/inline/hooks.c) into another, which
+ * clang -fsanitize=thread has made and optimised, in place. Before that it removes checks that find nothing which others do not find (fewer.cc),
+ * unless told otherwise. `redflag cc --inline` runs it between two runs of clang: the first one ends with the calls of
  * hooks, and has no pass behind them that would inline; the second one makes code. A program of its own for the reason of static/main.c.
+ * With - for HOOKS, as tests have it, hooks stay calls.
  *
  * 1. Hooks are inlined wherever they are called, nothing else is: a function with hooks asks for its own return address, so that it
  *    must stay a function.
@@ -16,6 +18,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "inline/fewer.h"
 
 #define WHO "redflag cc --inline"
 #define PREFETCH "rf_inline_prefetch"
@@ -57,8 +61,13 @@ static LLVMModuleRef read_module(LLVMContextRef context, const char *path)
 /* The hooks are compiled for any processor and any kind of frame; they become part of functions that know theirs. */
 static void forget_target(LLVMValueRef hook)
 {
-    static const char *const attributes[] = { "target-cpu", "target-features", "tune-cpu", "frame-pointer", "min-legal-vector-width",
-                                              "no-trapping-math", "stack-protector-buffer-size" };
+    static const char *const attributes[] = { "target-cpu",
+                                              "target-features",
+                                              "tune-cpu",
+                                              "frame-pointer",
+                                              "min-legal-vector-width",
+                                              "no-trapping-math",
+                                              "stack-protector-buffer-size" };
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         LLVMRemoveStringAttributeAtIndex(hook, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, attributes[i],
                                          (unsigned)strlen(attributes[i]));
@@ -92,7 +101,8 @@ static void bind_early(LLVMValueRef function)
     static const char name[] = "nonlazybind";
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(context, kind, 0));
 }
 
 /* Leaves only hooks that the program calls, and those to it alone. */
@@ -141,17 +151,25 @@ static bool inline_hooks(LLVMModuleRef module)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fputs("usage: redflag-inline HOOKS FILE: `redflag cc --inline` runs it\n", stderr);
+    bool every_access = argc > 1 && !strcmp(argv[1], "--every-access");
+    if (argc != 3 + every_access) {
+        fputs("usage: redflag-inline [--every-access] HOOKS FILE: `redflag cc --inline` runs it\n", stderr);
         return 2;
     }
+    const char *path = argv[argc - 2], *file = argv[argc - 1];
+    bool has_hooks = strcmp(path, "-") != 0;
     LLVMContextRef context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(context, heard, NULL);
-    LLVMModuleRef hooks = read_module(context, argv[1]), program = hooks ? read_module(context, argv[2]) : NULL;
-    if (!program || !add_hooks(program, hooks) || failed || !inline_hooks(program))
+    LLVMModuleRef hooks = has_hooks ? read_module(context, path) : NULL;
+    LLVMModuleRef program = hooks || !has_hooks ? read_module(context, file) : NULL;
+    if (!program)
         return 2;
-    if (LLVMWriteBitcodeToFile(program, argv[2]) != 0) {
-        fprintf(stderr, WHO ": %s cannot be written\n", argv[2]);
+    if (!every_access)
+        rf_fewer_checks(program);
+    if (has_hooks && (!add_hooks(program, hooks) || failed || !inline_hooks(program)))
+        return 2;
+    if (LLVMWriteBitcodeToFile(program, file) != 0) {
+        fprintf(stderr, WHO ": %s cannot be written\n", file);
         return 2;
     }
     return 0;

@@ -1,4 +1,5 @@
-/* What gcc's plugin leaves of the checks of small functions: each line `fewer:` is a function and its hooks, in the order of the text. */
+/* What is left of the checks of small functions: each line `fewer:` is a function and its hooks, in the order of the text. Where the passes
+ * of `redflag cc --inline` leave something else a line `clang:` stands before it. */
 #include <stdint.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ uint64_t sums(const uint32_t *x, int n)
     return all;
 }
 
+/* clang counts in 32 bits here, as if to wrap. */
+/* clang: falls write2 */
 /* fewer: falls write_range */
 void falls(uint16_t *x, int n)
 {
@@ -114,6 +117,19 @@ void forever(uint8_t *x, int n)
     }
 }
 
+/* One way out too many, but the same bytes from the first round on. */
+/* clang: finds_same read4 read1 */
+/* fewer: finds_same read4 read1 */
+int finds_same(const uint8_t *x, const uint32_t *what)
+{
+    for (int i = 0;; i++) {
+        if (*what == (uint32_t)i)
+            return 1;
+        if (x[i] == 7)
+            return i;
+    }
+}
+
 /* -- repeated ones -- */
 
 /* fewer: again read4 write1 */
@@ -132,7 +148,10 @@ uint32_t after(const struct all *x)
     return one + x->a;
 }
 
-/* Its read of *x becomes that of the caller. */
+/* Its read of *x becomes that of the caller, with gcc. */
+/* clang: quiet read4 */
+/* fewer: quiet */
+/* clang: behind_quiet read4 write1 */
 /* fewer: behind_quiet read4 write1 read4 */
 uint32_t behind_quiet(const uint32_t *x, const uint32_t *y, uint8_t *z)
 {
