@@ -124,7 +124,7 @@ void rf_promise_hooks(Module &module)
         if (!function.isDeclaration() || !only_tells(function.getName()))
             continue;
         promise(function);
-        if (is_hook(function.getName(), &named) && function.arg_size() >= 1)
+        if (is_hook(function.getName(), &named) && named.size && function.arg_size() >= 1) /* ranges may have none */
             function.addParamAttr(0, Attribute::NoUndef);
     }
 }

@@ -183,9 +183,10 @@ void leaving::leave()
 
 /* -- loops ---------------------------------------------------------------------------------------------------------------------- */
 
+/* What a loop says of itself is not asked: where two have become one it may be true of only the other, and C has loops that need not end. */
 static bool ends(Loop *loop, rf_known &known)
 {
-    return isMustProgress(loop) || !isa<SCEVCouldNotCompute>(known.scalars.getBackedgeTakenCount(loop));
+    return known.function.mustProgress() || !isa<SCEVCouldNotCompute>(known.scalars.getBackedgeTakenCount(loop));
 }
 
 /* Something in it may synchronise, or keep the thread for ever; that the loop itself may is no reason. */
@@ -214,7 +215,7 @@ static bool look_around(surroundings *around, rf_known &known)
     const SCEV *rounds = known.scalars.getBackedgeTakenCount(loop);
     if (around->leaves.size() == 1 && !isa<SCEVCouldNotCompute>(rounds) && rounds->getType()->isIntegerTy() &&
         known.scalars.getTypeSizeInBits(rounds->getType()) <= 64)
-        around->rounds = known.scalars.getZeroExtendExpr(rounds, Type::getInt64Ty(known.function.getContext()));
+        around->rounds = known.scalars.getNoopOrZeroExtend(rounds, Type::getInt64Ty(known.function.getContext()));
     return true;
 }
 

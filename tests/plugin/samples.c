@@ -117,6 +117,32 @@ void forever(uint8_t *x, int n)
     }
 }
 
+/* The outer loop ends; the inner one need not, but shares its head and its end with it once clang has optimised. */
+/* clang: may_stay write1 read1 */
+/* fewer: may_stay read1 write1 read1 */
+static __attribute__((noinline)) void may_stay(uint8_t *x, unsigned stay)
+{
+    unsigned at = 1;
+    do {
+        for (;;) {
+            x[at & 3] = (uint8_t)(x[at & 3] & stay);
+            at = at * 5 + 1;
+            if (!x[at & 3])
+                break;
+        }
+        at += 7;
+    } while (at & 64);
+}
+
+/* fewer: forever_too write1 */
+void forever_too(uint8_t *x, uint8_t *y, int n)
+{
+    for (int i = 0; i < n; i++) {
+        may_stay(y, i == 3 ? 255 : 0);
+        x[i] = 1;
+    }
+}
+
 /* One way out too many, but the same bytes from the first round on. */
 /* clang: finds_same read4 read1 */
 /* fewer: finds_same read4 read1 */
