@@ -124,9 +124,10 @@ static inline __attribute__((always_inline)) bool turns(uint64_t word, uintptr_t
     return mask <= 0xff && (written ? m == 0xff : !others);
 }
 
-/* The shortest of the ways, which most accesses take that are not repeated ones. turns() holds for the word that was there before the thread
- * was busy: what it names is looked up now, and compare-and-swap finds out whether it still is there. It needs no stack: what calls anything is
- * left to first_access(). true: it was made. The thread is not busy before, and busy afterwards if it was made; else it may be. */
+/* The shortest of the ways, which most accesses take that are not repeated ones. turns() holds for the word, which was loaded before the thread
+ * was busy, so it must still be there once it is: what it names stays from then on, and may have been others' names before
+ * (guest/access.c, 3). It needs no stack: what calls anything is left to first_access(). true: it was made. The thread is not busy before, and busy
+ * afterwards if it was made; else it may be. */
 static inline __attribute__((always_inline)) bool first_turn(struct rf_self *self, uint64_t word, uintptr_t addr, uintptr_t pc, unsigned size,
                                                              unsigned flags)
 {
@@ -139,7 +140,7 @@ static inline __attribute__((always_inline)) bool first_turn(struct rf_self *sel
         return false;
     uint64_t *place = rf_word(addr), next;
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
-    if (!ordered(self, y) || (x && !ordered(self, x)))
+    if (__builtin_expect(__atomic_load_n(place, __ATOMIC_ACQUIRE) != word, 0) || !ordered(self, y) || (x && !ordered(self, x)))
         return false;
     if (flags & RF_A_WRITE) { /* first_write() */
         if (mask == 0xff)

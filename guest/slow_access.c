@@ -122,7 +122,7 @@ void rf_seen_empty(void)
     memset(rf_hot.seen, 0, 2 * RF_SEEN * sizeof *rf_hot.seen);
 }
 
-bool rf_seen_off;
+RF_MODE bool rf_seen_off;
 
 static void empty_seen(struct rf_self *self, void *context)
 {
@@ -580,12 +580,13 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 
 enum named { HAS_NONE, HAS_NODE, IS_REPEATED };
 
-/* The thread's stack gets its node, which the first access in a function that was entered has to see to: if it is one that counts. */
+/* The thread's stack gets its node, which the first access in a function that was entered has to see to: if it is one that counts. Fences that are
+ * needed since it waited here (guest/world.c, 2) are not what first_turn() has: the other ways have them. */
 static __attribute__((noinline)) enum named name_stack(struct rf_self *self, uintptr_t addr, unsigned size, unsigned flags)
 {
     rf_busy_begin(self);
     bool repeats = repeats_earlier_block(self, __atomic_load_n(rf_word(addr), __ATOMIC_RELAXED), first_mask(addr, size), flags);
-    enum named named = repeats ? IS_REPEATED : rf_depot_node(self) ? HAS_NODE : HAS_NONE;
+    enum named named = repeats ? IS_REPEATED : rf_depot_node(self) && !rf_world_fences ? HAS_NODE : HAS_NONE;
     rf_busy_end(self);
     return named;
 }

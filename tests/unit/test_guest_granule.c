@@ -5,8 +5,10 @@
 #define RF_PATCHES 0x200000000000
 #define RF_WORDS (RF_PATCHES + 0xf7c0)
 #define RF_WORDS_SIZE 0x10000000000
+#ifndef RF_MOMENT_BITS /* tests/unit/test_guest_blocks.c */
 #define RF_MOMENT_BITS 10
 #define RF_MOMENT_BLOCK_BITS 3
+#endif
 
 #include <stdint.h>
 
@@ -331,6 +333,16 @@ static void atomic_access(uintptr_t addr, unsigned size, unsigned flags, uintptr
         rf_access(addr, size, flags, pc);
 }
 
+/* As a hook that knows size and kind. */
+static void sized_hook(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
+{
+#define HOOK(bytes)                                                                                                          \
+    if (size == (bytes))                                                                                                     \
+        flags ? rf_slow_write##bytes(addr, pc) : rf_slow_read##bytes(addr, pc);
+    RF_SLOW_SIZES(HOOK)
+#undef HOOK
+}
+
 static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
 {
     static const unsigned kinds[] = { 0, 0, 0, RF_A_WRITE, RF_A_WRITE, RF_A_ATOMIC, RF_A_ATOMIC | RF_A_WRITE };
@@ -365,9 +377,13 @@ static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
     bool straight = now.flags & RF_A_ATOMIC && !(size & (size - 1)) && rf_policy == RF_POLICY_CAS && !rf_pacer && !rf_policy_no_hot;
     if (straight && random_below(random, 4))
         atomic_access(address_of(now.granule) + now.first, size, now.flags, now.pc);
-    else if ((now.flags & RF_A_ATOMIC) || random_below(random, 2))
+    else if ((now.flags & RF_A_ATOMIC) || random_below(random, 3) == 0)
         rf_access(address_of(now.granule) + now.first, size, now.flags, now.pc);
-    else
+    else if (!(size & (size - 1)) && random_below(random, 2)) {
+        if (random_below(random, 8) == 0) /* as in a function that was just entered */
+            rf_hot.top[-1].node = 0;
+        sized_hook(address_of(now.granule) + now.first, now.pc, size, now.flags);
+    } else
         rf_slow_access(address_of(now.granule) + now.first, now.pc, size, now.flags);
     uintptr_t pc = 0;
     if (game.reported)
@@ -431,6 +447,14 @@ static void turn_period(void)
             fail_msg("what is known of granule %u is not found", i);
 }
 
+static bool sweeps_by_chance; /* however many moments are left */
+
+static void sweep_now(void)
+{
+    rf_hot.self->wants_sweep = true;
+    rf_sweep(rf_hot.self);
+}
+
 static void play(uint64_t seed)
 {
     uint64_t random = seed;
@@ -451,6 +475,8 @@ static void play(uint64_t seed)
         else if (what == 7 && random_below(&random, 8) == 0)
             forget(random_below(&random, GRANULES), 4 * random_below(&random, 2),
                    RF_GRANULE); /* all of it, or the upper half */
+        else if (sweeps_by_chance && random_below(&random, 256) == 0)
+            sweep_now();
         else
             access_step(&random, thread, seed);
     }
@@ -671,8 +697,7 @@ static void test_nearly_scarce_moments(void **state)
     const uintptr_t at = 0x400000;
     begin_game();
     play_as(0);
-    rf_hot.self->wants_sweep = true; /* what the games before have left goes */
-    rf_sweep(rf_hot.self);
+    sweep_now(); /* what the games before have left goes */
     const unsigned histories = (blocks.moments.end - blocks.moments.used - 8) * RF_MOMENT_BLOCK;
     uint64_t lost = rf_moments_lost;
     for (unsigned i = 0; i < 8 * histories; i++) {
@@ -748,9 +773,36 @@ static void test_large_sets(void **state)
 #include "tests/unit/guest_multi.inc"
 #include "tests/unit/guest_pacer.inc"
 
+/* What a granule's bytes have of two threads, one of which happened before: by the shortest way, too. */
+static void test_halves_of_two(void **state)
+{
+    (void)state;
+    for (unsigned half = 0; half < 8; half += 4) { /* of the one that did not */
+        begin_game();
+        play_as(2);
+        rf_slow_write8(address_of(1), 0x5000); /* the place is known from now on */
+        rf_slow_write8(address_of(1), 0x5000);
+        release_step(2, 3);
+        play_as(0);
+        rf_slow_write4(address_of(0) + half, 0x5010);
+        play_as(1);
+        rf_slow_write4(address_of(0) + 4 - half, 0x5020);
+        release_step(1, 0);
+        play_as(2);
+        acquire_step(2, 0);
+        game.reported = false;
+        rf_slow_write8(address_of(0), 0x5000);
+        assert_true(game.reported);
+        assert_int_equal(game.thread, 0);
+        forget(0, 0, RF_GRANULE);
+        forget(1, 0, RF_GRANULE);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_atomics),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_halves_of_two),
+                                        cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_atomics),
                                         cmocka_unit_test(test_pacer), cmocka_unit_test(test_lines),
                                         cmocka_unit_test(test_no_lanes),
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
