@@ -9,7 +9,7 @@
 #include "guest/threads.h"
 #include "guest/transactions.h"
 
-bool rf_accu, rf_multi;
+RF_MODE bool rf_accu, rf_multi;
 
 bool rf_accu_begin(void)
 {

@@ -137,7 +137,7 @@ struct rf_atomic rf_atomic_begin(struct rf_self *self, const volatile void *addr
     return op;
 }
 
-bool rf_atomics_straight;
+RF_MODE bool rf_atomics_straight;
 
 void rf_atomics_begin(void)
 {

@@ -300,11 +300,30 @@ static uint32_t put_stack(struct rf_self *self)
 void rf_depot_thread_end(struct rf_self *self)
 {
     if (self->nodes)
-        rf_give(self->nodes, RF_KNOWN_NODES * sizeof *self->nodes);
+        rf_give(self->nodes, (self->nodes_mask + 1) * sizeof *self->nodes);
     self->nodes = NULL;
 }
 
 #define KNOWN_AT_ONCE 8 /* frames above a known one */
+
+static struct rf_known_node *known_node(const struct rf_self *self, uint64_t pcs, uint32_t below)
+{
+    return &self->nodes[rf_hash(pcs + ((uint64_t)below << 32)) >> 32 & self->nodes_mask];
+}
+
+/* Four times as many, or the first ones. */
+static void more_nodes(struct rf_self *self)
+{
+    struct rf_known_node *old = self->nodes;
+    uint32_t count = old ? self->nodes_mask + 1 : 0, all = count ? 4 * count : RF_KNOWN_NODES;
+    self->nodes = rf_take(all * sizeof *old);
+    self->nodes_mask = all - 1;
+    self->nodes_missed = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (old[i].pcs)
+            *known_node(self, old[i].pcs, old[i].below) = old[i];
+    rf_give(old, count * sizeof *old);
+}
 
 /* Functions are called again and again from one place of one that is known already, directly or by others that accessed nothing yet: those
  * have no node, and are known together, by a hash of their places (one alone by its place). Who is not busy, so that a handler may come in
@@ -312,19 +331,21 @@ void rf_depot_thread_end(struct rf_self *self)
 static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
 {
     struct rf_frame *frame = rf_hot.top - 1, *first = frame;
-    if (!self->busy || (!self->nodes && ++self->nodes_asked < RF_KNOWN_NODES))
+    if (!self->busy || (!self->nodes && ++self->nodes_missed < RF_KNOWN_NODES))
         return put_stack(self);
-    if (!self->nodes)
-        self->nodes = rf_take(RF_KNOWN_NODES * sizeof *self->nodes);
+    if (!self->nodes || (self->nodes_missed > 4 * self->nodes_mask && self->nodes_mask + 1 < RF_KNOWN_NODES_MOST))
+        more_nodes(self);
     uint64_t pcs = frame->pc;
     while (first > self->frames && !first[-1].node && frame - first < KNOWN_AT_ONCE) /* functions that only call others */
         pcs = rf_hash(pcs) ^ (--first)->pc;
     uint32_t below = first > self->frames ? first[-1].node : 0;
     if (first > self->frames && !below)
         return put_stack(self);
-    struct rf_known_node *known = &self->nodes[rf_hash(pcs + ((uint64_t)below << 32)) >> 32 & (RF_KNOWN_NODES - 1)];
-    if (known->pcs != pcs || known->below != below)
+    struct rf_known_node *known = known_node(self, pcs, below);
+    if (known->pcs != pcs || known->below != below) {
+        self->nodes_missed++;
         *known = (struct rf_known_node){ pcs, below, put_stack(self) };
+    }
     return frame->node = known->node;
 }
 

@@ -16,7 +16,7 @@
 #define LEAF_BYTES (((size_t)1 << RF_ESCAPE_LEAF) / 16 * sizeof(uint16_t))
 #define LARGEST ((size_t)1 << 24) /* blocks above it are taken as escaped: their part of the table would be large, too */
 
-uint16_t **rf_escape_leaves;
+RF_MODE uint16_t **rf_escape_leaves;
 struct rf_fresh *rf_fresh_blocks;
 
 /* Blocks that have escaped and whose content is still to be looked at. Under the lock, which busy threads hold. */

@@ -70,6 +70,10 @@
 /* Of a variable that only this library has: it is found without a look into the table of others' addresses. */
 #define RF_OURS __attribute__((visibility("hidden")))
 
+/* Of a variable that says what kind of run this is. Nearly every access that does not repeat another asks for most of them: they lie side by side,
+ * so that they take one line of the cache, and one page. */
+#define RF_MODE __attribute__((section("rf_modes")))
+
 #define RF_TLS __thread __attribute__((tls_model("initial-exec")))
 
 /* A function that was entered and not left. */

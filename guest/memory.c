@@ -71,7 +71,9 @@ void *rf_take(size_t bytes)
     if (block) {
         memcpy(&pool.free[class], block, sizeof(void *));
     } else {
-        if ((size_t)(pool.end - pool.next) < rounded) {
+        if (rounded > RF_SMALL) /* it begins with a line of the cache */
+            pool.next += -(uintptr_t)pool.next % 64;
+        if (pool.next > pool.end || (size_t)(pool.end - pool.next) < rounded) {
             size_t more = 4 * LARGE;
             pool.next = rf_pages(more);
             pool.end = pool.next + more;

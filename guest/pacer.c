@@ -18,7 +18,7 @@
 #define LINE_BYTES ((uintptr_t)1 << RF_LINE_BITS)
 #define SETS_AT_ONCE 64u /* recorded accesses between two looks at the time */
 
-bool rf_pacer;
+RF_MODE bool rf_pacer;
 uint8_t rf_gate[3];
 
 /* Under its lock; `work` is added to without. */

@@ -11,8 +11,8 @@
 #include "sync/none.h"
 #include "sync/spin.h"
 
-uint32_t rf_policy;
-bool rf_policy_no_hot, rf_detour;
+RF_MODE uint32_t rf_policy;
+RF_MODE bool rf_policy_no_hot, rf_detour;
 
 static uint64_t ended_counts[RF_TRANSITIONS]; /* the counts of threads that have ended; atomic additions */
 

@@ -29,7 +29,7 @@
 #include "guest/threads.h"
 #include "include/redflag.h"
 
-bool rf_refuses;
+RF_MODE bool rf_refuses;
 
 /* What a thread keeps. Only the thread itself touches it. */
 struct refusal {

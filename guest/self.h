@@ -20,7 +20,8 @@ struct rf_known_node {
     uint64_t pcs; /* of those frames; 0: none */
     uint32_t below, node;
 };
-#define RF_KNOWN_NODES 256u
+#define RF_KNOWN_NODES 256u       /* of a thread that has asked so often, */
+#define RF_KNOWN_NODES_MOST 4096u /* and of one that has many stacks */
 
 /* A step that made one word of another, for an access of the present epoch from this place with these locks: it makes the same of every
  * equal word, and a loop over memory meets many. And if the word that it made is met again with other bytes in M, this access adds its own:
@@ -53,11 +54,11 @@ struct rf_told {
 struct rf_self {
     /* Happens-before: clock, slot, time. Written by the thread; by its creator before it runs, by its joiner after it has ended.
      * The clock's own entry is the time of the newest moment. */
-    struct rf_thread thread;
-    struct rf_thread published; /* guest/accu.c: what its locks hand on */
-    struct rf_order order;   /* what core/order.h needs to know, for this thread alone: limits, and its memory */
-    struct rf_engine engine;
-    struct rf_memory memory; /* the thread's own: no lock. What is left at its end goes to guest/memory.c */
+    _Alignas(64) struct rf_thread thread;
+    struct rf_cached_moment *moments; /* guest/moments.c: found by what they are; NULL until it has frames */
+    struct rf_frame *frames;          /* the stack of frames, frames_end - frames of them */
+
+    /* From the beginning up to the steps: what an access asks for that does not repeat another, in two lines of the cache. */
 
     /* 1: the thread changes histories or clocks now, so nobody may stop the world. Written by the thread, read by stoppers. */
     uint32_t busy;
@@ -65,25 +66,31 @@ struct rf_self {
      * and its signal handlers. */
     uint32_t pending_signals;
     uint32_t inside; /* > 0: inside the guest or a function that is not looked at: hooks and interceptors only do their job */
-    uint32_t ignore_reads, ignore_writes, ignore_sync; /* > 0: switched off by annotations */
-    uint32_t fenced; /* 1: guest/atomics.c, 2: a release fence was executed */
-    uint32_t system; /* > 0: in a section of the runtime system (guest/embed.c); it is ignored, or told with a mark (guest/tap.h, 6) */
-
-    uint32_t locks;       /* the set of locks held now (guest/locks.h): RF_NO_LOCKS ... */
+    uint32_t ignore_reads, ignore_writes; /* > 0: switched off by annotations, */
+    uint32_t in_txn; /* 1: accesses are collected, not looked at (guest/transactions.h) */
+    uint32_t locks;  /* the set of locks held now (guest/locks.h): RF_NO_LOCKS ... */
     /* guest/moments.c */
     uint32_t next_moment, block_end;  /* the free ones of its block */
     uint32_t block_slot;              /* whose slot the block is of */
     uint32_t epoch_time;              /* the epoch's moments have times from here on */
+    uint32_t moments_mask;            /* how many are in `moments`, less one */
+    uint32_t moments_missed;          /* how often one was not there, since they became so many */
     uint32_t noted_moment;            /* the last one of rf_moment_for() */
+    uint32_t ignore_sync;             /* as the others above */
+    uint32_t fenced;                  /* 1: guest/atomics.c, 2: a release fence was executed */
     struct rf_last_step last_steps[RF_LAST_STEPS]; /* guest/slow_access.c */
+
+    struct rf_thread published; /* guest/accu.c: what its locks hand on */
+    struct rf_order order;   /* what core/order.h needs to know, for this thread alone: limits, and its memory */
+    struct rf_engine engine;
+    struct rf_memory memory; /* the thread's own: no lock. What is left at its end goes to guest/memory.c */
+    uint32_t system; /* > 0: in a section of the runtime system (guest/embed.c); it is ignored, or told with a mark (guest/tap.h, 6) */
+    bool wants_sweep;
     uint64_t ordered_cell;                         /* guest/accu_units.c: what succeeds it does so again in the thread's epoch, */
     uint64_t ordered_first;                        /* ... whose rf_hot.first is this */
-    bool wants_sweep;
-    struct rf_cached_moment *moments; /* found by what they are; NULL until it has frames */
-    uint32_t moments_mask;            /* how many, less one */
-    uint32_t moments_missed;          /* how often one was not there, since they became so many */
-    struct rf_known_node *nodes;      /* RF_KNOWN_NODES; NULL: it has not asked for that many yet, */
-    uint32_t nodes_asked;             /* ... but so often */
+    struct rf_known_node *nodes;      /* NULL: it has not asked for RF_KNOWN_NODES yet, */
+    uint32_t nodes_mask;              /* how many, less one */
+    uint32_t nodes_missed;            /* how often it asked, or one was not there since they became so many */
     struct rf_nearby *nearby;         /* guest/nearby.h; NULL: none yet */
     uint64_t stamp;                   /* rf_hot.stamp of a fiber that is not running */
     uint64_t *seen;                   /* guest/hot.h, 4; NULL until it has frames */
@@ -94,7 +101,7 @@ struct rf_self {
     size_t own_size;      /* ... and how large it is; 0: not looked for yet, or not its own. Written by the thread */
     uint64_t transitions[RF_TRANSITION_KINDS]; /* guest/policy.h */
 
-    struct rf_frame *frames, *frames_end; /* the stack of frames, frames_end - frames of them */
+    struct rf_frame *frames_end;
 
     /* For reports and for whoever joins it. */
     uint32_t number;        /* 0 is the main thread; never used again for another */
@@ -104,7 +111,6 @@ struct rf_self {
     char name[16];
     bool is_fiber;          /* made by __tsan_create_fiber: no kernel thread of its own */
     struct rf_told *told;   /* guest/access.c: the last RF_ACCU_TOLD; NULL: none yet */
-    uint32_t in_txn;        /* 1: accesses are collected, not looked at (guest/transactions.h) */
     uint32_t late;          /* > 0: what is told now has happened already (guest/refusal.h, 4) */
     bool has_late;          /* ... and a race was found there */
     void *threads, *locking, *atomics, *libc, *heap, *refusal, *txn; /* what these files of the guest keep of a thread */

@@ -43,7 +43,7 @@ int rf_started;
 
 /* What the hooks of the first form use (guest/hooks.S, 1). */
 static uint64_t no_word;
-struct rf_plane rf_plane_now = { 0, &no_word };
+RF_MODE struct rf_plane rf_plane_now = { 0, &no_word };
 extern struct rf_plane rf_plane __attribute__((alias("rf_plane_now"), visibility("default")));
 
 static enum { NOT_YET, STARTING, RUNS, REFUSED } state;

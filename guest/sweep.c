@@ -26,36 +26,58 @@
 
 enum { FREE, OWN, NAMED, EMPTIED };
 
+#define ROWS (RF_MOMENT_BLOCK < 64 ? 1 : RF_MOMENT_BLOCK / 64)
+
+/* Where the moments of an emptied block went: in their order, side by side, but for one gap at most. */
+struct moved {
+    uint32_t first, rest; /* what to add to how many came before it: fewer than `split`, or not */
+    uint32_t split;
+    uint16_t before[ROWS]; /* how many of the block came before those of this word of sweep.seen */
+};
+
 static struct {
     uint8_t state[RF_MOMENT_BLOCKS];
     uint16_t named[RF_MOMENT_BLOCKS];      /* how many of its moments are in use */
-    uint32_t *moved[RF_MOMENT_BLOCKS];     /* EMPTIED: where each of its moments went */
+    struct moved *moved[RF_MOMENT_BLOCKS]; /* EMPTIED, or NULL: none of its moments is in use */
     uint64_t *seen;                        /* a bit for each moment */
     uint32_t next, end, slot;              /* of the fresh block that is being filled */
 } sweep;
 
 #define SEEN_BYTES ((size_t)(1u << RF_MOMENT_BITS) / 8)
 
-static uint32_t mark(uint32_t moment)
+#define INLINED inline __attribute__((always_inline)) /* millions of words are visited */
+
+/* Moment 0 is "never"; that it is marked changes nothing: its block is nobody's. */
+static INLINED uint32_t mark(uint32_t moment)
 {
     uint64_t bit = UINT64_C(1) << moment % 64, *seen = &sweep.seen[moment / 64];
-    if (moment && !(*seen & bit)) {
+    if (!(*seen & bit))
         *seen |= bit;
-        sweep.named[moment >> RF_MOMENT_BLOCK_BITS]++;
-    }
     return moment;
 }
 
-static uint32_t move(uint32_t moment)
+/* Those of its block in this word of sweep.seen, which may be those of several blocks. */
+static INLINED uint64_t seen_of(uint32_t moment)
 {
-    const uint32_t *moved = sweep.moved[moment >> RF_MOMENT_BLOCK_BITS];
-    return moved ? moved[moment % RF_MOMENT_BLOCK] : moment;
+    uint64_t all = RF_MOMENT_BLOCK < 64 ? ((UINT64_C(1) << RF_MOMENT_BLOCK % 64) - 1) << moment % 64 / RF_MOMENT_BLOCK * RF_MOMENT_BLOCK
+                                        : UINT64_MAX;
+    return sweep.seen[moment / 64] & all;
+}
+
+static INLINED uint32_t move(uint32_t moment)
+{
+    const struct moved *moved = sweep.moved[moment >> RF_MOMENT_BLOCK_BITS];
+    if (!moved)
+        return moment;
+    uint64_t earlier = seen_of(moment) & ((UINT64_C(1) << moment % 64) - 1);
+    uint32_t rank = moved->before[moment % RF_MOMENT_BLOCK / 64] + (uint32_t)__builtin_popcountll(earlier);
+    return (rank < moved->split ? moved->first : moved->rest) + rank;
 }
 
 typedef uint32_t visit_fn(uint32_t moment);
 
 /* A pair and what it names. Several words may name it: to visit what was visited already changes nothing. */
-static uint32_t visit_cell(uint32_t name, visit_fn *visit)
+static INLINED uint32_t visit_cell(uint32_t name, visit_fn *visit)
 {
     name = visit(name);
     if (rf_cell_is_pair(name)) {
@@ -65,7 +87,7 @@ static uint32_t visit_cell(uint32_t name, visit_fn *visit)
     return name;
 }
 
-static uint64_t visit_slice(uint64_t slice, visit_fn *visit)
+static INLINED uint64_t visit_slice(uint64_t slice, visit_fn *visit)
 {
     uint32_t y = RF_WORD_Y(slice), x = RF_WORD_X(slice);
     if (slice & RF_ODD_BIT) {
@@ -80,9 +102,13 @@ static uint64_t visit_slice(uint64_t slice, visit_fn *visit)
     return kept | (uint64_t)y << 28 | visit_cell(x, visit);
 }
 
-static void visit_word(uint64_t *place, visit_fn *visit)
+static INLINED void visit_word(uint64_t *place, visit_fn *visit)
 {
-    uint64_t word = *place;
+    uint64_t word = *place, next;
+    if (__builtin_expect(!(word & RF_ODD_BIT), 1)) {
+        next = visit_slice(word, visit);
+        goto put;
+    }
     if (rf_word_is_mixed(word) || rf_word_is_atomic(word)) {
         uint32_t y = visit(RF_WORD_Y(word));
         *place = (word & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28)) | (uint64_t)y << 28 | visit_cell(RF_WORD_X(word), visit);
@@ -105,9 +131,9 @@ static void visit_word(uint64_t *place, visit_fn *visit)
         return;
     }
     rf_policy_settle(word);
-    uint64_t next = visit_slice(word, visit);
-    if (word & RF_ODD_BIT)
-        rf_readers_unsettle(RF_WORD_Y(word));
+    next = visit_slice(word, visit);
+    rf_readers_unsettle(RF_WORD_Y(word));
+put:
     /* A page that is only looked at stays as it is. Who is not busy may be adding bytes to a word of its own epoch (rf_slow_access): they
      * must not get lost. */
     while (next != word && !__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -115,7 +141,7 @@ static void visit_word(uint64_t *place, visit_fn *visit)
 }
 
 /* Every word that is not 0. */
-static void visit_all(visit_fn *visit)
+static INLINED void visit_all(visit_fn *visit)
 {
     for (size_t district = 0; district < RF_DISTRICTS; district++) {
         if (!rf_districts[district])
@@ -130,6 +156,19 @@ static void visit_all(visit_fn *visit)
                     visit_word(word, visit);
         }
     }
+}
+
+static __attribute__((noinline)) void mark_all(void)
+{
+    visit_all(mark);
+    for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
+        for (uint32_t row = 0; rf_moments_in_use(block) && row < ROWS; row++)
+            sweep.named[block] += (uint16_t)__builtin_popcountll(seen_of((block << RF_MOMENT_BLOCK_BITS) + 64 * row));
+}
+
+static __attribute__((noinline)) void move_all(void)
+{
+    visit_all(move);
 }
 
 static void prepare_thread(struct rf_self *self, void *context)
@@ -183,17 +222,22 @@ static uint32_t another(uint32_t moment)
 
 static bool empty(uint32_t block)
 {
-    uint32_t *moved = rf_take(RF_MOMENT_BLOCK * sizeof *moved), from = block << RF_MOMENT_BLOCK_BITS;
-    for (uint32_t moment = from; moment < from + RF_MOMENT_BLOCK; moment++) {
-        uint64_t seen = sweep.seen[moment / 64] >> moment % 64;
-        if (!seen) /* the rest of 64 of them is not in use: most are not */
-            moment |= 63;
-        if (!(seen & 1))
-            continue;
-        moved[moment - from] = another(moment);
-        if (!moved[moment - from]) { /* what was moved so far has two names; that does no harm */
-            rf_give(moved, RF_MOMENT_BLOCK * sizeof *moved);
-            return false;
+    struct moved *moved = rf_take(sizeof *moved);
+    uint32_t from = block << RF_MOMENT_BLOCK_BITS, rank = 0;
+    for (uint32_t row = 0; row < ROWS; row++) {
+        moved->before[row] = (uint16_t)rank;
+        for (uint64_t seen = seen_of(from + 64 * row); seen; seen &= seen - 1, rank++) {
+            uint32_t fresh = another((from + 64 * row) / 64 * 64 + (uint32_t)__builtin_ctzll(seen));
+            if (!fresh) { /* what was moved so far has two names; that does no harm */
+                rf_give(moved, sizeof *moved);
+                return false;
+            }
+            if (!rank)
+                moved->first = fresh;
+            if (fresh - rank == moved->first)
+                moved->split = rank + 1;
+            else
+                moved->rest = fresh - rank; /* the rest of them is in one block (another()) */
         }
     }
     sweep.moved[block] = moved;
@@ -229,7 +273,7 @@ static void empty_sparse(void)
             if (sweep.state[other] == NAMED && sweep.named[other] < sparse && rf_moment_blocks[other].slot == slot)
                 room = empty(other);
     }
-    visit_all(move);
+    move_all();
 }
 
 /* guest/threads.c: slots of threads that ended and were not joined, which may be used again once no history names them. */
@@ -257,7 +301,7 @@ void rf_sweep(struct rf_self *self)
         rf_threads_each(prepare_thread, NULL);
         rf_nearby_clear_ended();
         rf_cells_forget();
-        visit_all(mark);
+        mark_all();
         uint32_t kept = 0;
         for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++)
             if (sweep.state[block] != OWN && rf_moments_in_use(block))
@@ -267,7 +311,7 @@ void rf_sweep(struct rf_self *self)
         for (uint32_t block = 1; block < RF_MOMENT_BLOCKS; block++) {
             if (sweep.state[block] == EMPTIED) {
                 give_back(block);
-                rf_give(sweep.moved[block], RF_MOMENT_BLOCK * sizeof(uint32_t));
+                rf_give(sweep.moved[block], sizeof *sweep.moved[block]);
                 sweep.moved[block] = NULL;
             }
             kept += rf_moments_in_use(block);

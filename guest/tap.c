@@ -12,7 +12,7 @@
 #define ENDS (KEYS - 1)  /* of all threads that have ended */
 #define PASTS (KEYS - 2) /* of all threads that live when one comes that nobody created */
 
-const struct rf_tap *rf_tap;
+RF_MODE const struct rf_tap *rf_tap;
 static uint64_t keys = KEYS;
 
 void rf_tap_no_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)

@@ -17,9 +17,9 @@
 #include "guest/start.h"
 #include "guest/threads.h"
 
-uint32_t rf_world_stopping;
+RF_MODE uint32_t rf_world_stopping;
 static uint32_t stopper; /* a lock */
-bool rf_world_fences; /* invariant 2; becomes true at most once */
+RF_MODE bool rf_world_fences; /* invariant 2; becomes true at most once */
 
 void rf_world_begin(void)
 {
