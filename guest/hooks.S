@@ -298,7 +298,7 @@
 /* .Lway: which of the functions that know size and flags, 0 for rf_slow_access(). What `known` is not may leave its granule. */
 .macro SLOW_WAY size flags known
         .set    .Lway, 0
-.if \known && .Lcold == 0 && \flags < 2 && \size < 16
+.if \known && \flags < 2 && \size < 16
         .set    .Lway, RF_PUT_WAYS + 2 * \size + \flags
 .endif
 .endm
@@ -313,15 +313,21 @@
         mov     $\flags, %ecx
 .endif
 .if \near
-.if .Lcold
-        movabs  $RF_PUT_COLD, %rax
-.elseif .Lway
         movabs  $RF_PUT_SLOW + .Lway, %rax
+.if .Lcold
+        movabs  $RF_PUT_COLD, %r8
+        jmp     *%r8
 .else
-        movabs  $RF_PUT_SLOW, %rax
-.endif
         jmp     *%rax
+.endif
 .elseif .Lcold
+.if .Lway && \flags
+        lea     rf_slow_write\size(%rip), %rax
+.elseif .Lway
+        lea     rf_slow_read\size(%rip), %rax
+.else
+        lea     rf_slow_access(%rip), %rax
+.endif
         jmp     rf_cold_access
 .elseif .Lway && \flags
         jmp     rf_slow_write\size
@@ -789,9 +795,9 @@ near_\name:
         ALL     0
         ALL_COLD 0
 
-/* The long way of a cold hook, which has pushed what the checks use: the caller's other registers are kept, too, those of vectors among
- * them. Their upper halves, where there are such, nothing in this library touches (guest/vectors.h). Here, and not in copies, so that stacks can be
- * walked through it. */
+/* The long way of a cold hook, by the function in %rax. The hook has pushed what the checks use: the caller's other registers are kept, too,
+ * those of vectors among them. Their upper halves, where there are such, nothing in this library touches (guest/vectors.h). Here, and not in copies,
+ * so that stacks can be walked through it. */
         .globl  rf_cold_access
         .hidden rf_cold_access
         .type   rf_cold_access, @function
@@ -808,7 +814,7 @@ rf_cold_access:
 .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
         movaps  %xmm\n, 16 * \n(%rsp)
 .endr
-        call    rf_slow_access
+        call    *%rax
 .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
         movaps  16 * \n(%rsp), %xmm\n
 .endr
