@@ -80,7 +80,8 @@ STATIC := $(if $(LLVM_CONFIG),$(B)/lib/redflag/redflag-static)
 STATIC_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard static/*.c))
 # `redflag cc --inline` needs hooks as bitcode, too, which only clang makes.
 CLANG := $(firstword $(shell command -v clang-14 clang 2>/dev/null))
-INLINE := $(if $(and $(LLVM_CONFIG),$(CLANG)),$(B)/lib/redflag/redflag-inline $(B)/lib/redflag/hooks.bc)
+# Passes are C++, and know LLVM 14.
+INLINE := $(if $(and $(CLANG),$(shell command -v g++),$(if $(LLVM_CONFIG),$(filter 14.%,$(shell $(LLVM_CONFIG) --version)))),$(B)/lib/redflag/redflag-inline $(B)/lib/redflag/hooks.bc)
 INLINE_OBJS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard inline/*.c))
 # LLVM is C++ where its passes are; they have no exceptions, as it has none.
 FEWER_OBJS := $(patsubst %.cc,$(B)/obj/%.o,$(wildcard inline/*.cc))
