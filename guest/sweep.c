@@ -59,8 +59,9 @@ static INLINED uint32_t mark(uint32_t moment)
 /* Those of its block in this word of sweep.seen, which may be those of several blocks. */
 static INLINED uint64_t seen_of(uint32_t moment)
 {
-    uint64_t all = RF_MOMENT_BLOCK < 64 ? ((UINT64_C(1) << RF_MOMENT_BLOCK % 64) - 1) << moment % 64 / RF_MOMENT_BLOCK * RF_MOMENT_BLOCK
-                                        : UINT64_MAX;
+    uint64_t all = RF_MOMENT_BLOCK < 64
+                       ? ((UINT64_C(1) << RF_MOMENT_BLOCK % 64) - 1) << moment % 64 / RF_MOMENT_BLOCK * RF_MOMENT_BLOCK
+                       : UINT64_MAX;
     return sweep.seen[moment / 64] & all;
 }
 

@@ -214,23 +214,21 @@ bool rf_synchronises(const Instruction *instruction, const rf_known &known)
 
 /* -- lines ---------------------------------------------------------------------------------------------------------------------- */
 
-#define NEAR 4
-
 static const Metadata *file_of(const DebugLoc &line)
 {
     return line ? line->getFile() : nullptr;
 }
 
-rf_lines::rf_lines(const DebugLoc &line) : file(file_of(line)), top(line ? line.getLine() : 0), bottom(top)
+static int line_of(const DebugLoc &line)
+{
+    return line ? (int)line.getLine() : 0;
+}
+
+rf_debug_lines::rf_debug_lines(const DebugLoc &line) : file(file_of(line)), lines(line_of(line))
 {
 }
 
-bool rf_lines::take(const DebugLoc &line)
+bool rf_debug_lines::take(const DebugLoc &line)
 {
-    unsigned number = line ? line.getLine() : 0, first = std::min(top, number), last = std::max(bottom, number);
-    if (file != file_of(line) || last - first >= NEAR)
-        return false;
-    top = first;
-    bottom = last;
-    return true;
+    return file == file_of(line) && lines.take(line_of(line));
 }

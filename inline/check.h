@@ -10,6 +10,7 @@
 #define RF_INLINE_CHECK_H
 
 #include "inline/llvm.h"
+#include "plugin/rules.h"
 
 struct rf_check {
     const llvm::SCEV *base;
@@ -51,16 +52,16 @@ bool rf_synchronises(const llvm::Instruction *instruction, const rf_known &known
 /* The function does nowhere, and comes back: what calls it from now on need not expect otherwise. */
 void rf_function_is_quiet(const llvm::Function *function);
 
-/* Two lines are so near to each other that a report may name one for the other. */
-class rf_lines
+/* The same of lines in one file. */
+class rf_debug_lines
 {
   public:
-    explicit rf_lines(const llvm::DebugLoc &line);
-    bool take(const llvm::DebugLoc &line); /* false: it is too far from those so far */
+    explicit rf_debug_lines(const llvm::DebugLoc &line);
+    bool take(const llvm::DebugLoc &line);
 
   private:
     const llvm::Metadata *file;
-    unsigned top, bottom;
+    rf_lines lines;
 };
 
 /* The passes, one after the other. */

@@ -154,7 +154,7 @@ void leaving::leave_moving(void)
     for (size_t first = 0, end; first < all.size(); first = end) {
         const moving &one = all[first];
         int64_t to = one.check.offset + one.check.size;
-        rf_lines lines(one.call->getDebugLoc());
+        rf_debug_lines lines(one.call->getDebugLoc());
         for (end = first + 1; end < all.size() && all[end].check.write == one.check.write && all[end].group == one.group &&
                               all[end].check.offset <= to && lines.take(all[end].call->getDebugLoc());
              end++)

@@ -22,8 +22,6 @@ static bool before(const member &one, const member &other)
            std::make_tuple(other.check.write, other.group, other.check.offset, other.order);
 }
 
-#define GRANULE 8 /* bytes whose history the runtime has in one word */
-
 /* The first byte of all lies at a multiple of it. */
 static uint64_t alignment(const std::vector<member> &members, size_t first, size_t end)
 {
@@ -53,14 +51,6 @@ static uint64_t promised(const SCEV *sum, rf_known &known)
         .value();
 }
 
-/* Each check is one look at a history, and so is each granule that they have together: it must be half as many. */
-static bool pays(size_t count, uint64_t size, uint64_t align)
-{
-    bool lies_well = isPowerOf2_64(size) && align >= std::min<uint64_t>(size, GRANULE);
-    uint64_t looks = (size + GRANULE - 1) / GRANULE + !lies_well;
-    return 2 * looks <= count;
-}
-
 /* members[first] .. members[end - 1] are the bytes from the offset of the first one on. */
 static void join(const std::vector<member> &members, size_t first, size_t end, uint64_t size, rf_known &known)
 {
@@ -68,7 +58,7 @@ static void join(const std::vector<member> &members, size_t first, size_t end, u
         return;
     uint64_t align = alignment(members, first, end);
     uint64_t bits = promised(members[first].check.base, known) | (uint64_t)members[first].check.offset | 16;
-    if (!pays(end - first, size, std::max(align, bits & -bits)))
+    if (!rf_joining_pays(end - first, (int64_t)size, (int64_t)std::max(align, bits & -bits)))
         return;
     const member *earliest = &members[first];
     for (size_t i = first; i < end; i++)
@@ -91,7 +81,7 @@ static void join_all(std::vector<member> &members, rf_known &known)
     for (size_t first = 0, end; first < members.size(); first = end) {
         const rf_check &check = members[first].check;
         int64_t to = check.offset + check.size;
-        rf_lines lines(members[first].call->getDebugLoc());
+        rf_debug_lines lines(members[first].call->getDebugLoc());
         for (end = first + 1;
              end < members.size() && members[end].check.write == check.write && members[end].group == members[first].group &&
              members[end].check.offset <= to && lines.take(members[end].call->getDebugLoc());

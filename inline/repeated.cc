@@ -1,7 +1,6 @@
 /* Checks go whose bytes were checked before, on every way that leads to them, with nothing on it that may synchronise.
  *
- * 1. A check of a write is as good as one of a read, one of more bytes as one of fewer, several as one.
- * 2. That a base is another value in each round of a loop needs no thought. It is made of values, and of how often loops have been gone round;
+ * 1. That a base is another value in each round of a loop needs no thought. It is made of values, and of how often loops have been gone round;
  *    take the one of these that was the last to change. Its definition, or the head of its loop, dominates all checks of the base:
  *    the way that comes there for the first time has none before it. So what was checked on every way was checked since.
  */
@@ -36,25 +35,17 @@ class repeated
     void find();
     bool is_worth_it() const
     {
-        return !checks.empty() && checks.size() * known.function.size() < MOST_BITS;
+        return checks.count() && checks.count() * known.function.size() < MOST_BITS;
     }
     void remove();
     bool quiet = true; /* nothing in it synchronises */
 
   private:
-    int64_t end_of(unsigned which) const
-    {
-        return checks[which].offset + checks[which].size;
-    }
-    bool covered(const BitVector &now, unsigned which) const;
-    void make(BitVector &now, unsigned which) const;
     void pass(BasicBlock *block, BitVector &now, bool removes);
     void meet(BasicBlock *block, BitVector &now);
 
     rf_known &known;
-    std::vector<rf_check> checks; /* different ones, sorted */
-    std::vector<unsigned> group;  /* by check */
-    std::vector<int64_t> reach;   /* by check: where the last byte ends of this one, and of all before it in its group */
+    rf_covers checks;
     DenseMap<Instruction *, unsigned> made;  /* where, and which */
     DenseMap<BasicBlock *, BitVector> after; /* those that were made on all ways to its end */
 };
@@ -82,43 +73,10 @@ void repeated::find()
     std::stable_sort(places.begin(), places.end(), before);
     for (size_t i = 0; i < places.size(); i++) {
         const place &here = places[i];
-        if (!i || before(places[i - 1], here)) {
-            bool new_group = !i || places[i - 1].group != here.group;
-            int64_t end = here.check.offset + here.check.size;
-            checks.push_back(here.check);
-            group.push_back(here.group);
-            reach.push_back(new_group ? end : std::max(reach.back(), end));
-        }
-        made[here.call] = (unsigned)checks.size() - 1;
+        if (!i || before(places[i - 1], here))
+            checks.add(here.group, here.check.offset, here.check.size, here.check.write);
+        made[here.call] = checks.count() - 1;
     }
-}
-
-/* All bytes of the check were checked in this way, or as written. */
-bool repeated::covered(const BitVector &now, unsigned which) const
-{
-    if (now.test(which))
-        return true;
-    int64_t done = checks[which].offset, end = end_of(which);
-    unsigned from = which;
-    while (from > 0 && group[from - 1] == group[which] && reach[from - 1] > done)
-        from--;
-    for (unsigned other = from;
-         other < checks.size() && group[other] == group[which] && checks[other].offset <= done && done < end; other++)
-        if (now.test(other) && checks[other].write >= checks[which].write)
-            done = std::max(done, end_of(other));
-    return done >= end;
-}
-
-/* The check, and with it all that it has parts of. */
-void repeated::make(BitVector &now, unsigned which) const
-{
-    unsigned from = which;
-    while (from > 0 && group[from - 1] == group[which] && checks[from - 1].offset == checks[which].offset)
-        from--;
-    for (unsigned part = from; part < checks.size() && group[part] == group[which] && checks[part].offset < end_of(which);
-         part++)
-        if (end_of(part) <= end_of(which) && checks[part].write <= checks[which].write)
-            now.set(part);
 }
 
 /* From what was made before the block to what was at its end. */
@@ -132,9 +90,9 @@ void repeated::pass(BasicBlock *block, BitVector &now, bool removes)
                 now.reset();
             continue;
         }
-        if (removes && covered(now, found->second))
+        if (removes && checks.covered(found->second, [&now](unsigned one) { return now.test(one); }))
             instruction->eraseFromParent();
-        make(now, found->second);
+        checks.make(found->second, [&now](unsigned one) { now.set(one); });
     }
 }
 
@@ -154,9 +112,9 @@ void repeated::meet(BasicBlock *block, BitVector &now)
 void repeated::remove()
 {
     ReversePostOrderTraversal<Function *> order(&known.function); /* what cannot be reached has no part in it */
-    BitVector now((unsigned)checks.size());
+    BitVector now(checks.count());
     for (BasicBlock *block : order)
-        after[block] = BitVector((unsigned)checks.size(), true);
+        after[block] = BitVector(checks.count(), true);
     for (bool changed = true; changed;) {
         changed = false;
         for (BasicBlock *block : order) {

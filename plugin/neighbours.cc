@@ -6,8 +6,7 @@
 #include <algorithm>
 
 #include "plugin/check.h"
-
-#define NEAR 4 /* lines */
+#include "plugin/rules.h"
 
 struct member {
     rf_check check;
@@ -32,17 +31,12 @@ static bool before(const member &one, const member &other)
     return one.order < other.order;
 }
 
-#define GRANULE 8 /* bytes whose history the runtime has in one word */
-
-/* Each check is one look at a history, and so is each granule that they have together: it must be half as many. */
 static bool pays(const std::vector<member> &members, size_t first, size_t end, HOST_WIDE_INT size)
 {
     HOST_WIDE_INT align =
         std::max<HOST_WIDE_INT>(rf_check_alignment(&members[first].check),
                                 get_pointer_alignment(gimple_call_arg(members[first].statement, 0)) / BITS_PER_UNIT);
-    bool lies_well = pow2p_hwi(size) && align >= std::min<HOST_WIDE_INT>(size, GRANULE);
-    HOST_WIDE_INT looks = (size + GRANULE - 1) / GRANULE + !lies_well;
-    return 2 * looks <= (HOST_WIDE_INT)(end - first);
+    return rf_joining_pays(end - first, size, align);
 }
 
 /* members[first] .. members[end - 1] are the bytes from the offset of the first one on. */
@@ -76,16 +70,11 @@ static void join_all(std::vector<member> &members)
     std::sort(members.begin(), members.end(), before);
     for (size_t first = 0, end; first < members.size(); first = end) {
         HOST_WIDE_INT from = members[first].check.offset, to = from + members[first].check.size;
-        int top = members[first].line.line, bottom = top; /* of the lines so far */
-        for (end = first + 1; end < members.size() && alike(members[first], members[end]) && members[end].check.offset <= to;
-             end++) {
-            int line = members[end].line.line;
-            if (std::max(bottom, line) - std::min(top, line) >= NEAR)
-                break;
-            top = std::min(top, line);
-            bottom = std::max(bottom, line);
+        rf_lines lines(members[first].line.line);
+        for (end = first + 1; end < members.size() && alike(members[first], members[end]) &&
+                              members[end].check.offset <= to && lines.take(members[end].line.line);
+             end++)
             to = std::max(to, members[end].check.offset + members[end].check.size);
-        }
         join(members, first, end, to - from);
     }
     members.clear();

@@ -1,7 +1,6 @@
 /* Checks go whose bytes were checked before, on every way that leads to them, with nothing on it that may synchronise.
  *
- * 1. A check of a write is as good as one of a read, one of more bytes as one of fewer, several as one.
- * 2. That a value which is defined anew in each round of a loop is another one each time needs no thought: the way that comes to its definition
+ * 1. That a value which is defined anew in each round of a loop is another one each time needs no thought: the way that comes to its definition
  *    for the first time has no check of it.
  */
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <tuple>
 
 #include "plugin/check.h"
+#include "plugin/rules.h"
 
 #define MOST_BITS 200000000 /* of all blocks together: longer functions stay as they are */
 
@@ -28,25 +28,17 @@ class repeated
     void find();
     bool is_worth_it() const
     {
-        return !checks.empty() && checks.size() * last_basic_block_for_fn(whole) < MOST_BITS;
+        return checks.count() && (size_t)checks.count() * last_basic_block_for_fn(whole) < MOST_BITS;
     }
     void remove();
     bool quiet = true; /* nothing in it synchronises */
 
   private:
-    HOST_WIDE_INT end_of(unsigned which) const
-    {
-        return checks[which].offset + checks[which].size;
-    }
-    bool covered(sbitmap now, unsigned which) const;
-    void make(sbitmap now, unsigned which) const;
     void pass(basic_block block, sbitmap now, bool removes);
     void meet(basic_block block, sbitmap now) const;
 
     function *whole;
-    std::vector<rf_check> checks;     /* different ones, sorted */
-    std::vector<unsigned> group;      /* by check: those with equal terms have one number */
-    std::vector<HOST_WIDE_INT> reach; /* by check: where the last byte ends of this one, and of all before it in its group */
+    rf_covers checks;                  /* those with equal terms are a group */
     std::map<gimple *, unsigned> made; /* where, and which */
     sbitmap *after;                    /* by block: those that were made on all ways to its end */
 };
@@ -62,43 +54,16 @@ void repeated::find()
             if (rf_check_of(gsi_stmt(at), &check))
                 places[check].push_back(gsi_stmt(at));
         }
+    unsigned group = 0;
+    const rf_terms *last = NULL;
     for (const auto &place : places) {
-        unsigned which = checks.size();
-        bool new_group = !which || checks.back().terms != place.first.terms;
-        checks.push_back(place.first);
-        group.push_back(!which ? 0 : group.back() + new_group);
-        reach.push_back(new_group ? end_of(which) : std::max(reach.back(), end_of(which)));
+        const rf_check &check = place.first;
+        group += last && *last != check.terms;
+        last = &check.terms;
         for (gimple *statement : place.second)
-            made[statement] = which;
+            made[statement] = checks.count();
+        checks.add(group, check.offset, check.size, check.write);
     }
-}
-
-/* All bytes of the check were checked in this way, or as written. */
-bool repeated::covered(sbitmap now, unsigned which) const
-{
-    if (bitmap_bit_p(now, which))
-        return true;
-    HOST_WIDE_INT done = checks[which].offset, end = end_of(which);
-    unsigned from = which;
-    while (from > 0 && group[from - 1] == group[which] && reach[from - 1] > done)
-        from--;
-    for (unsigned other = from;
-         other < checks.size() && group[other] == group[which] && checks[other].offset <= done && done < end; other++)
-        if (bitmap_bit_p(now, other) && checks[other].write >= checks[which].write)
-            done = std::max(done, end_of(other));
-    return done >= end;
-}
-
-/* The check, and with it all that it has parts of. */
-void repeated::make(sbitmap now, unsigned which) const
-{
-    unsigned from = which;
-    while (from > 0 && group[from - 1] == group[which] && checks[from - 1].offset == checks[which].offset)
-        from--;
-    for (unsigned part = from; part < checks.size() && group[part] == group[which] && checks[part].offset < end_of(which);
-         part++)
-        if (end_of(part) <= end_of(which) && checks[part].write <= checks[which].write)
-            bitmap_set_bit(now, part);
 }
 
 /* From what was made before the block to what was at its end. */
@@ -109,11 +74,11 @@ void repeated::pass(basic_block block, sbitmap now, bool removes)
         if (found == made.end()) {
             if (rf_synchronises(gsi_stmt(at)))
                 bitmap_clear(now);
-        } else if (removes && covered(now, found->second)) {
+        } else if (removes && checks.covered(found->second, [now](unsigned one) { return bitmap_bit_p(now, one) != 0; })) {
             rf_check_remove(&at);
             continue;
         } else {
-            make(now, found->second);
+            checks.make(found->second, [now](unsigned one) { bitmap_set_bit(now, one); });
         }
         gsi_next(&at);
     }
@@ -135,9 +100,9 @@ void repeated::remove()
 {
     std::vector<int> order(n_basic_blocks_for_fn(whole));
     int count = pre_and_rev_post_order_compute_fn(whole, NULL, order.data(), false);
-    after = sbitmap_vector_alloc(last_basic_block_for_fn(whole), checks.size());
+    after = sbitmap_vector_alloc(last_basic_block_for_fn(whole), checks.count());
     bitmap_vector_ones(after, last_basic_block_for_fn(whole));
-    auto_sbitmap now(checks.size());
+    auto_sbitmap now(checks.count());
     for (bool changed = true; changed;) {
         changed = false;
         for (int i = 0; i < count; i++) {

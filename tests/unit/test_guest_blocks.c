@@ -25,7 +25,8 @@ static void test_moves(void **state)
     begin_game();
     if (!sweep.seen)
         sweep.seen = rf_reserve(SEEN_BYTES);
-    for (unsigned i = 0; i < 6; i++) { /* there is room between them, so that what follows a block is not the next one that is taken */
+    for (unsigned i = 0; i < 6;
+         i++) { /* there is room between them, so that what follows a block is not the next one that is taken */
         uint32_t between = rf_moments_take(false);
         emptied[i] = rf_moments_take(false);
         rf_moments_free(between);
