@@ -103,7 +103,7 @@
 
 /* The same for a read where X is a pair: jumps to \to unless its read, which is of the bytes that are not in M, is of this epoch, and Y is, too,
  * if bytes in M are met. If all are in M they were read by two threads, in Y and in the pair's read. The word must still name the pair
- * afterwards: sweeps give names to others. */
+ * afterwards: sweeps give names to others. What remains is what guest/units.h, 2, says of units: two sweeps between the two looks. */
 .macro CHECK_PAIR near size to
         mov     %edx, %esi
         and     $0x7ffffff, %esi
