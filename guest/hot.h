@@ -71,7 +71,7 @@
 #define RF_OURS __attribute__((visibility("hidden")))
 
 /* Of a variable that says what kind of run this is. Nearly every access that does not repeat another asks for most of them: they lie side by side,
- * so that they take one line of the cache, and one page. */
+ * so that they take a line of the cache, or two, and one page. */
 #define RF_MODE __attribute__((section("rf_modes")))
 
 #define RF_TLS __thread __attribute__((tls_model("initial-exec")))
