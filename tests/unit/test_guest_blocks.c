@@ -1,5 +1,5 @@
 /* The same games with larger blocks of moments, and sweeps that come by chance: what is left of a block is more than a word of sweep.seen tells, and
- * moves to where two blocks meet. */
+ * moves to where two blocks meet. And what the games hardly ever come to. */
 #define RF_MOMENT_BITS 14
 #define RF_MOMENT_BLOCK_BITS 7
 int all_of_granules(void);
@@ -59,8 +59,35 @@ static void test_moves(void **state)
     }
 }
 
+/* What a granule's bytes have of two threads, one of which happened before: by the shortest way, too. */
+static void test_halves_of_two(void **state)
+{
+    (void)state;
+    for (unsigned half = 0; half < 8; half += 4) { /* of the one that did not */
+        begin_game();
+        play_as(2);
+        rf_slow_write8(address_of(1), 0x5000); /* the place is known from now on */
+        rf_slow_write8(address_of(1), 0x5000);
+        release_step(2, 3);
+        play_as(0);
+        rf_slow_write4(address_of(0) + half, 0x5010);
+        play_as(1);
+        rf_slow_write4(address_of(0) + 4 - half, 0x5020);
+        release_step(1, 0);
+        play_as(2);
+        acquire_step(2, 0);
+        game.reported = false;
+        rf_slow_write8(address_of(0), 0x5000);
+        assert_true(game.reported);
+        assert_int_equal(game.thread, 0);
+        forget(0, 0, RF_GRANULE);
+        forget(1, 0, RF_GRANULE);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_moving), cmocka_unit_test(test_moves) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_moving), cmocka_unit_test(test_moves),
+                                        cmocka_unit_test(test_halves_of_two) };
     return cmocka_run_group_tests_name("guest blocks", tests, begin, NULL);
 }

@@ -773,36 +773,9 @@ static void test_large_sets(void **state)
 #include "tests/unit/guest_multi.inc"
 #include "tests/unit/guest_pacer.inc"
 
-/* What a granule's bytes have of two threads, one of which happened before: by the shortest way, too. */
-static void test_halves_of_two(void **state)
-{
-    (void)state;
-    for (unsigned half = 0; half < 8; half += 4) { /* of the one that did not */
-        begin_game();
-        play_as(2);
-        rf_slow_write8(address_of(1), 0x5000); /* the place is known from now on */
-        rf_slow_write8(address_of(1), 0x5000);
-        release_step(2, 3);
-        play_as(0);
-        rf_slow_write4(address_of(0) + half, 0x5010);
-        play_as(1);
-        rf_slow_write4(address_of(0) + 4 - half, 0x5020);
-        release_step(1, 0);
-        play_as(2);
-        acquire_step(2, 0);
-        game.reported = false;
-        rf_slow_write8(address_of(0), 0x5000);
-        assert_true(game.reported);
-        assert_int_equal(game.thread, 0);
-        forget(0, 0, RF_GRANULE);
-        forget(1, 0, RF_GRANULE);
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_halves_of_two),
-                                        cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_atomics),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_atomics),
                                         cmocka_unit_test(test_pacer), cmocka_unit_test(test_lines),
                                         cmocka_unit_test(test_no_lanes),
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
