@@ -11,8 +11,12 @@
 #define MASKS(code) { PAIRS(code, 2), PAIRS(code, 1) }
 #define MASKS9(c) MASKS(c), MASKS(c + 1), MASKS(c + 2), MASKS(c + 3), MASKS(c + 4), MASKS(c + 5), MASKS(c + 6), MASKS(c + 7), MASKS(c + 8)
 
-const struct rf_masks rf_mixed_masks[81] = { MASKS9(0),  MASKS9(9),  MASKS9(18), MASKS9(27), MASKS9(36),
-                                             MASKS9(45), MASKS9(54), MASKS9(63), MASKS9(72) };
+#define LOOSE(mask) { mask, 0xff & ~(mask) },
+#define LOOSE_CODE(mask) [mask] = RF_LOOSE_##mask,
+
+const struct rf_masks rf_mixed_masks[RF_LOOSE_END] = { MASKS9(0),  MASKS9(9),  MASKS9(18), MASKS9(27), MASKS9(36),
+                                                       MASKS9(45), MASKS9(54), MASKS9(63), MASKS9(72), RF_LOOSE_MASKS(LOOSE) };
+const uint8_t rf_loose_codes[256] = { RF_LOOSE_MASKS(LOOSE_CODE) };
 
 const uint8_t rf_atomic_masks[16] = { 0,    0xff, 0x0f, 0xf0, 0x03, 0x0c, 0x30, 0xc0,
                                       0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80 };

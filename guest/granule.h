@@ -118,7 +118,12 @@ struct rf_masks {
     uint8_t written, read;
 };
 
-extern const struct rf_masks rf_mixed_masks[81];
+#define RF_LOOSE_NAME(mask) RF_LOOSE_##mask,
+enum { RF_LOOSE_BEFORE = RF_LOOSE_FIRST - 1, RF_LOOSE_MASKS(RF_LOOSE_NAME) RF_LOOSE_END };
+_Static_assert(RF_LOOSE_END <= RF_ATOMIC_TWO, "what M may be");
+
+extern const struct rf_masks rf_mixed_masks[RF_LOOSE_END];
+extern const uint8_t rf_loose_codes[256]; /* of the bytes that were written; 0: there is none */
 
 static inline struct rf_masks rf_word_masks(uint64_t word)
 {
@@ -154,9 +159,10 @@ static inline __attribute__((always_inline)) bool rf_word_make(uint32_t y, uint3
         *word = RF_WORD(read, y, x);
         return true;
     }
-    unsigned code = 2 * rf_pairs_code(written) + rf_pairs_code(read);
+    bool paired = rf_mask_is_paired(written) && rf_mask_is_paired(read), loose = !paired && (written | read) == 0xff;
+    unsigned code = loose ? rf_loose_codes[written] : 2 * rf_pairs_code(written) + rf_pairs_code(read);
     *word = RF_WORD(code, y, x) | RF_ODD_BIT | RF_WRITES_BIT;
-    return rf_mask_is_paired(written) && rf_mask_is_paired(read);
+    return loose ? code : paired;
 }
 
 /* An access, as the rules see it. */

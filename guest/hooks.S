@@ -855,13 +855,13 @@ rf_near_begin:
  * Other values of M name none. */
 near_mixed:
         .set    .Lcode, 0
-        .rept   256
+        .rept   RF_LOOSE_FIRST
         .set    .Lread, 0
         .set    .Lwritten, 0
         .set    .Lrest, .Lcode
         .set    .Lpair, 3
         .rept   4
-        .if     .Lcode < 81 && .Lrest % 3
+        .if     .Lrest % 3
         .set    .Lread, .Lread | .Lpair
         .if     .Lrest % 3 == 2
         .set    .Lwritten, .Lwritten | .Lpair
@@ -873,6 +873,9 @@ near_mixed:
         .byte   .Lread, .Lwritten
         .set    .Lcode, .Lcode + 1
         .endr
+#define LOOSE(mask) .byte 0xff, mask;
+        RF_LOOSE_MASKS(LOOSE)
+        .zero   2 * 256 - (. - near_mixed)
 rf_near_end:
         .byte   0xcc /* a disassembler has one name for one address */
 

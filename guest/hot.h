@@ -13,7 +13,8 @@
  *        in Y and in the pair's read, by two threads, as most of what is shared by threads is.
  *      odd 1, writes 0: as above, but Y is the number of a read map.
  *      odd 1, writes 1, Y not 0: mixed. M is four digits of base three, the lowest for the first two bytes: 0: last written in X;
- *        1: the same, and last read in Y; 2: last written in Y.
+ *        1: the same, and last read in Y; 2: last written in Y. From RF_LOOSE_FIRST on: all bytes were last read in Y, but for up to three
+ *        that were last written in Y, as the list of RF_LOOSE_MASKS has them: a separator in a text was overwritten.
  *        From RF_ATOMIC_TWO on: the bytes that M names were accessed atomically in X and in Y, and nothing else is known of any. From
  *        RF_ATOMIC_ONE on: in Y; all bytes were last written in X. Last reads are the same (guest/granule.h, 4).
  *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record, M how many there are; or, if M is 0x80, it is in
@@ -51,6 +52,15 @@
 #define RF_LANES 0x506800000000 /* lanes, 64 bytes each; guest/lanes.h */
 #define RF_LANES_BITS 6
 #define RF_LANES_FORM 0x1010000001 /* their words above X: M is 0x80, odd 1, Y 0, writes 1 */
+
+#define RF_LOOSE_FIRST 81
+#define RF_LOOSE_MASKS(X) \
+    X(0x01) X(0x02) X(0x04) X(0x05) X(0x06) X(0x07) X(0x08) X(0x09) X(0x0a) X(0x0b) X(0x0d) X(0x0e) X(0x10) X(0x11) X(0x12) X(0x13) \
+    X(0x14) X(0x15) X(0x16) X(0x18) X(0x19) X(0x1a) X(0x1c) X(0x20) X(0x21) X(0x22) X(0x23) X(0x24) X(0x25) X(0x26) X(0x28) X(0x29) \
+    X(0x2a) X(0x2c) X(0x31) X(0x32) X(0x34) X(0x38) X(0x40) X(0x41) X(0x42) X(0x43) X(0x44) X(0x45) X(0x46) X(0x48) X(0x49) X(0x4a) \
+    X(0x4c) X(0x50) X(0x51) X(0x52) X(0x54) X(0x58) X(0x60) X(0x61) X(0x62) X(0x64) X(0x68) X(0x70) X(0x80) X(0x81) X(0x82) X(0x83) \
+    X(0x84) X(0x85) X(0x86) X(0x88) X(0x89) X(0x8a) X(0x8c) X(0x90) X(0x91) X(0x92) X(0x94) X(0x98) X(0xa0) X(0xa1) X(0xa2) X(0xa4) \
+    X(0xa8) X(0xb0) X(0xc1) X(0xc2) X(0xc4) X(0xc8) X(0xd0) X(0xe0)
 
 #define RF_HOT_BASE 0   /* 0xff << 28 | the first moment of the epoch */
 #define RF_HOT_SPAN 8   /* how many it has so far; 0: every access goes the long way */

@@ -615,7 +615,7 @@ static void test_quick(void **state)
         if (pair && random_below(&random, 3) == 0)
             x = pair;
         pairs_met += rf_cell_is_pair(x);
-        uint64_t word = RF_WORD(mixed ? random_below(&random, 81) : m, y, x) | (writes ? RF_WRITES_BIT : 0) |
+        uint64_t word = RF_WORD(mixed ? random_below(&random, RF_LOOSE_END) : m, y, x) | (writes ? RF_WRITES_BIT : 0) |
                         (mixed ? RF_ODD_BIT : 0);
         unsigned mask = ((1u << (1 + random_below(&random, 8))) - 1) << random_below(&random, 8) & 0xff;
         if (random_below(&random, 4) == 0)
