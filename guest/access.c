@@ -321,6 +321,8 @@ bool rf_access_noted(struct rf_self *self, uintptr_t granule, unsigned mask, uns
 void rf_access(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc)
 {
     struct rf_self *self = rf_hot.self;
+    if (size < 2 * RF_GRANULE && size && !(flags & ~RF_A_WRITE) && rf_access_quickly(addr, (unsigned)size, flags, pc))
+        return;
     if (__builtin_expect(!self || rf_is_ignored(self, flags) || self->busy || !size, 0)) {
         if (self || !rf_started || !(self = rf_self()) || rf_is_ignored(self, flags) || !size)
             return;

@@ -36,6 +36,8 @@ void rf_slow_access(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
     void rf_slow_write##size(uintptr_t addr, uintptr_t pc);
 RF_SLOW_SIZES(RF_SLOW)
 #undef RF_SLOW
+/* A plain access of less than two granules, by the shortest ways of these. false: nothing was done, or a part, which may be made again. */
+bool rf_access_quickly(uintptr_t addr, unsigned size, unsigned flags, uintptr_t pc);
 /* A range that is accessed in pieces: if all of it together would race and races are refused, that is done now, before the first. */
 void rf_range_refuse(uintptr_t addr, size_t size, unsigned flags, uintptr_t pc);
 /* The same for a thread that is busy: what it races with is told, and left to the caller. guest/verdict.h */

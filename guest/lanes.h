@@ -19,18 +19,6 @@
 bool rf_lanes_step(uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step);
 
 /* All of these bytes were accessed in the calling thread's present epoch. No lock needed, but the word must be looked at again. */
-static inline bool rf_lanes_repeat(uint64_t word, unsigned mask, bool writes)
-{
-    const uint64_t *lane = rf_lane_at(RF_WORD_X(word));
-    for (unsigned i = 0; i < RF_GRANULE; i++) {
-        uint64_t cell = __atomic_load_n(&lane[i], __ATOMIC_RELAXED);
-        if ((mask >> i & 1) && !rf_moment_is_hot((uint32_t)(writes ? cell >> 32 : cell)))
-            return false;
-    }
-    return true;
-}
-
-/* The same for bytes that lie together. */
 static inline __attribute__((always_inline)) bool rf_lanes_repeat_on(uint64_t word, unsigned first, unsigned count, bool writes)
 {
     const uint64_t *cells = rf_lane_at(RF_WORD_X(word)) + first;
@@ -40,6 +28,13 @@ static inline __attribute__((always_inline)) bool rf_lanes_repeat_on(uint64_t wo
             return false;
     }
     return true;
+}
+
+/* The same for a mask of bytes that lie together, as those of an access do. */
+static inline bool rf_lanes_repeat(uint64_t word, unsigned mask, bool writes)
+{
+    unsigned first = (unsigned)__builtin_ctz(mask), end = 32 - (unsigned)__builtin_clz(mask);
+    return rf_lanes_repeat_on(word, first, end - first, writes);
 }
 
 /* Plain slices in the form of a record, none with a set, go into lanes: those of the word before if it has some. Bytes that none has were

@@ -533,6 +533,14 @@ static inline __attribute__((always_inline)) bool repeat_equal(struct rf_self *s
     return false;
 }
 
+/* Nothing of what is behind the shortest ways is asked for: the thread is known, looks at accesses and is not busy, and nobody but a detector
+ * wants to hear of them. */
+static inline __attribute__((always_inline)) bool is_usual(const struct rf_self *self)
+{
+    return __builtin_expect(self && !(self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) &&
+                                !rf_world_fences && !rf_tap && !rf_detour, 1);
+}
+
 /* The end of a step that was made here. The thread is busy. */
 static inline __attribute__((always_inline)) void end_quickly(struct rf_self *self, uint64_t *place)
 {
@@ -551,8 +559,7 @@ static inline __attribute__((always_inline)) void hook_goes_on(uintptr_t addr, u
                                                                way *accu)
 {
     struct rf_self *self = rf_hot.self;
-    if (__builtin_expect(!self || (self->inside | self->busy | self->ignore_reads | self->ignore_writes | self->in_txn) ||
-                             rf_world_fences || rf_tap || rf_detour, 0)) {
+    if (!is_usual(self)) {
         any_access(addr, pc, size, flags);
         return;
     }
@@ -603,18 +610,14 @@ static inline __attribute__((always_inline)) void units_access(uintptr_t addr, u
         rf_signals_deliver();
 }
 
-static __attribute__((noinline)) void units_read(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
-{
-    units_access(addr, pc, size, flags & ~RF_A_WRITE, self, other_read);
-}
-
-static __attribute__((noinline)) void units_write(uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags, struct rf_self *self)
-{
-    units_access(addr, pc, size, flags | RF_A_WRITE, self, other_write);
-}
-
 /* The same where size and flags are constants: what comes next, and is not a repetition, knows them, too. */
 #define SLOW(kind, size, flags)                                                                                                     \
+    static __attribute__((noinline)) void units_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,    \
+                                                             struct rf_self *self)                                                  \
+    {                                                                                                                               \
+        (void)unused, (void)unused_too;                                                                                             \
+        units_access(addr, pc, size, flags, self, other_##kind);                                                                    \
+    }                                                                                                                               \
     static __attribute__((noinline)) void accu_##kind##size(uintptr_t addr, uintptr_t pc, unsigned unused, unsigned unused_too,     \
                                                             struct rf_self *self)                                                   \
     {                                                                                                                               \
@@ -637,7 +640,7 @@ static __attribute__((noinline)) void units_write(uintptr_t addr, uintptr_t pc, 
     {                                                                                                                               \
         uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_ACQUIRE);                                                           \
         if (rf_word_has_units(word)) {                                                                                              \
-            units_##kind(addr, pc, size, flags, self);                                                                              \
+            units_##kind##size(addr, pc, unused, unused_too, self);                                                                 \
         } else if (!turns(word, addr, size, flags)) {                                                                               \
             other_##kind(addr, pc, size, flags, self);                                                                              \
         } else if (!first_node(self)) {                                                                                             \
@@ -656,6 +659,20 @@ static __attribute__((noinline)) void units_write(uintptr_t addr, uintptr_t pc, 
     }
 #define SLOW_BOTH(size) SLOW(read, size, 0) SLOW(write, size, RF_A_WRITE)
 RF_SLOW_SIZES(SLOW_BOTH)
+
+bool rf_access_quickly(uintptr_t addr, unsigned size, unsigned flags, uintptr_t pc)
+{
+    struct rf_self *self = rf_hot.self;
+    if (!is_usual(self) || __builtin_expect(rf_accu, 0))
+        return false;
+    if (rf_skip_repeated(addr, addr + size, flags) == addr + size)
+        return true;
+    if (!first_access(self, addr, pc, size, flags))
+        return false;
+    if (__builtin_expect(self->pending_signals, 0))
+        rf_signals_deliver();
+    return true;
+}
 
 /* What the hot hooks of 8 bytes know, for a whole granule. */
 static inline bool whole_repeats(uintptr_t addr, unsigned flags)
