@@ -41,6 +41,14 @@ static inline __attribute__((always_inline)) bool rf_atomic_step(struct rf_self 
     return true;
 }
 
+/* One of this epoch, of bytes beside which others have histories of their own. The thread is busy. */
+static inline bool rf_atomic_repeats_in_units(uintptr_t addr, size_t size, unsigned flags)
+{
+    const uint64_t *place = rf_word(addr);
+    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    return rf_hot.span && rf_word_has_units(word) && rf_word_repeats(place, word, ((1u << size) - 1) << addr % RF_GRANULE, flags);
+}
+
 /* An atomic access that is no more than that. The thread is not busy, and rf_atomics_straight. */
 static inline __attribute__((always_inline)) void rf_atomic_access(struct rf_self *self, uintptr_t addr, size_t size, unsigned flags,
                                                                    uintptr_t pc)
@@ -50,7 +58,7 @@ static inline __attribute__((always_inline)) void rf_atomic_access(struct rf_sel
     if (one && rf_hot.span && rf_word_atomic_repeats(word, ((1u << size) - 1) << addr % RF_GRANULE, flags & RF_A_WRITE))
         return;
     rf_busy_begin(self);
-    bool stepped = one && rf_atomic_step(self, addr, size, flags, pc);
+    bool stepped = one && (rf_atomic_step(self, addr, size, flags, pc) || rf_atomic_repeats_in_units(addr, size, flags));
     rf_busy_end(self);
     if (__builtin_expect(!stepped, 0))
         rf_access(addr, size, flags, pc);
