@@ -337,7 +337,7 @@ static __attribute__((noinline)) uint32_t new_node(struct rf_self *self)
         more_nodes(self);
     uint64_t pcs = frame->pc;
     while (first > self->frames && !first[-1].node && frame - first < KNOWN_AT_ONCE) /* functions that only call others */
-        pcs = rf_hash(pcs) ^ (--first)->pc;
+        pcs = pcs * MIX_EVEN + (--first)->pc;
     uint32_t below = first > self->frames ? first[-1].node : 0;
     if (first > self->frames && !below)
         return put_stack(self);
