@@ -45,6 +45,7 @@ struct wish {
     bool sources;      /* ... among it C or C++ */
     bool other_checks; /* -fsanitize= names others than thread */
     bool transactions; /* -fgnu-tm */
+    bool lto;          /* -flto, in any of its forms */
     bool shared, relocatable, no_libraries;
     bool not_ours;     /* -fno-sanitize=thread or all has the last word: the runtime stays out, as the compiler's own would */
     const char *refused;
@@ -56,6 +57,9 @@ static const char *const stop_early[] = { "-c",  "-S", "-E", "-M", "-MM", "-fsyn
 
 static const char *const questions[] = { "--version", "--help", "-dumpversion", "-dumpfullversion", "-dumpmachine", "-dumpspecs",
                                          "--target-help", "-cc1", "-cc1as", NULL };
+
+/* 7. clang makes calls of copies whose size it knows, for a runtime to look at. A link with -flto would make moves of them again. */
+static const char *const copies[] = { "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset" };
 
 static bool is_header(const char *name)
 {
@@ -132,6 +136,8 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         wish->refused = "a static program cannot be watched: the runtime is a shared library; link without -static";
     } else if (!strcmp(word, "-fgnu-tm") || !strcmp(word, "-fno-gnu-tm")) {
         wish->transactions = word[2] == 'g';
+    } else if (!strcmp(word, "-flto") || rf_word_starts(word, "-flto=") || !strcmp(word, "-fno-lto")) {
+        wish->lto = word[2] == 'l';
     } else if (rf_word_starts(word, "-fsanitize=")) {
         sanitizers(wish, word + strlen("-fsanitize="), true);
     } else if (rf_word_starts(word, "-fno-sanitize=")) {
@@ -365,6 +371,9 @@ static int compile(bool cxx, int argc, char **argv)
     }
     if (sites.instrument && compiles && wish.sources && (candidates || bitcode || wish.transactions))
         tell_passes(&command, &compiler, &arguments, clang, candidates || bitcode, candidates || wish.transactions);
+    if (sites.instrument && compiles && clang && wish.lto)
+        for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+            rf_words_add(&command, copies[i]);
     if (sites.instrument && compiles && wish.sources && bitcode && clang) /* one store of two lines': doc/caper.md */
         tell_pass(&command, &compiler, &arguments, clang, "vectorize-slp", "=0");
     if (placed && !clang && compiles && !every_access && !candidates && !bitcode && !wish.transactions)

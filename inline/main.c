@@ -58,6 +58,24 @@ static LLVMModuleRef read_module(LLVMContextRef context, const char *path)
     return NULL;
 }
 
+/* Copies of a size that is known were made calls by clang's instrumentation, which the runtime looks at: no pass may make moves of them
+ * again, which nobody would. */
+static void keep_calls(LLVMModuleRef program)
+{
+    static const char *const names[] = { "memcpy", "memmove", "memset" };
+    static const char attribute[] = "nobuiltin";
+    LLVMAttributeRef kept = LLVMCreateEnumAttribute(LLVMGetModuleContext(program),
+                                                    LLVMGetEnumAttributeKindForName(attribute, strlen(attribute)), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        LLVMValueRef function = LLVMGetNamedFunction(program, names[i]);
+        for (LLVMUseRef use = function ? LLVMGetFirstUse(function) : NULL; use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef call = LLVMGetUser(use);
+            if ((LLVMIsACallInst(call) || LLVMIsAInvokeInst(call)) && LLVMGetCalledValue(call) == function)
+                LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kept);
+        }
+    }
+}
+
 /* The hooks are compiled for any processor and any kind of frame; they become part of functions that know theirs. */
 static void forget_target(LLVMValueRef hook)
 {
@@ -164,6 +182,7 @@ int main(int argc, char **argv)
     LLVMModuleRef program = hooks || !has_hooks ? read_module(context, file) : NULL;
     if (!program)
         return 2;
+    keep_calls(program);
     if (!every_access)
         rf_fewer_checks(program);
     if (has_hooks && (!add_hooks(program, hooks) || failed || !inline_hooks(program)))
