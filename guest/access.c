@@ -51,7 +51,7 @@ __attribute__((noinline)) void rf_step_locked(uint64_t *place, unsigned mask, st
     struct rf_slices slices;
     struct rf_stripe *stripe = step->stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE), quick, held = word;
+    uint64_t word = rf_lanes_settled(place), quick, held = word;
     rf_word_hold(held);
     bool refuses = __builtin_expect(rf_refuses, 0) && !step->allowed && !step->self->late;
     if (!step->passes && rf_locked_quick(place, step, word, mask, &quick)) {
@@ -187,7 +187,7 @@ static inline bool step_quickly(const struct rf_step *step, uint64_t *place, uin
 
 static inline bool is_plain_and_old(uint64_t word)
 {
-    return !(word & RF_ODD_BIT) && !rf_cell_is_pair(RF_WORD_X(word)) && !rf_moment_is_hot(RF_WORD_X(word)) &&
+    return !(word & RF_ODD_BIT) && RF_WORD_X(word) < RF_PAIRS_FIRST && !rf_moment_is_hot(RF_WORD_X(word)) &&
            !rf_moment_is_hot(RF_WORD_Y(word));
 }
 

@@ -261,13 +261,13 @@ static inline __attribute__((always_inline)) bool accu_step(struct rf_self *self
     uint64_t word = __atomic_load_n(rf_word(addr), __ATOMIC_ACQUIRE);
     if (!alone && rf_word_repeats_plainly(word, mask, flags))
         return true;
-    if (!(word & RF_ODD_BIT) || rf_word_is_mixed(word))
-        return accu_word_step(self, cached, addr, mask, pc, size, flags, alone, word);
     if (rf_word_has_lanes(word)) {
         bool again;
         uint32_t now = first_moment(self, cached, &again);
         return now && rf_accu_lanes_step(self, rf_word(addr), word, mask, now, flags);
     }
+    if (!(word & RF_ODD_BIT) || rf_word_is_mixed(word))
+        return accu_word_step(self, cached, addr, mask, pc, size, flags, alone, word);
     if (flags & RF_A_WRITE)
         return false;
     if (rf_word_has_map(word))

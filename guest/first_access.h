@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) bool turns(uint64_t word, uintptr_t
 {
     unsigned m = RF_WORD_M(word), mask = first_mask(addr, size), others = m & ~mask;
     bool writes = flags & RF_A_WRITE, written = word & RF_WRITES_BIT;
-    if ((word & RF_ODD_BIT) || rf_cell_is_pair(RF_WORD_X(word)) || rf_moment_is_hot(RF_WORD_Y(word)))
+    if ((word & RF_ODD_BIT) || RF_WORD_X(word) >= RF_PAIRS_FIRST || rf_moment_is_hot(RF_WORD_Y(word)))
         return false;
     if (size == RF_GRANULE && addr % RF_GRANULE)
         return false;
@@ -179,10 +179,12 @@ static inline __attribute__((always_inline)) bool first_step(struct rf_self *sel
     uint64_t *place = rf_word(addr), word = __atomic_load_n(place, __ATOMIC_ACQUIRE), next;
     uint32_t y = RF_WORD_Y(word), now;
     bool writes = flags & RF_A_WRITE, again = false;
-    if ((word & RF_ODD_BIT) && !rf_word_is_mixed(word)) {
+    if (rf_word_has_lanes(word)) {
         struct rf_step step = { .self = self, .flags = flags, .fasttrack = true };
-        return rf_word_has_lanes(word) && (step.now = first_moment(self, cached, &again)) && rf_lanes_step(place, word, mask, &step);
+        return (step.now = first_moment(self, cached, &again)) && rf_lanes_step(place, word, mask, &step);
     }
+    if ((word & RF_ODD_BIT) && !rf_word_is_mixed(word))
+        return false;
     if (mask != 0xff && rf_word_has_two(word)) /* all bytes have two reads, which both stay for those that are not met */
         return false;
     if (y - rf_hot.first < rf_hot.span) {

@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) bool first_of_map(struct rf_cached_
     return stepped;
 }
 
-/* The word is odd. The thread is not busy before, and is afterwards. true: it was made. */
+/* The word has units. The thread is not busy before, and is afterwards. true: it was made. */
 static inline __attribute__((always_inline)) bool first_units(struct rf_self *self, uintptr_t addr, uintptr_t pc, unsigned size, unsigned flags)
 {
     unsigned offset = addr % RF_GRANULE, mask = ((1u << size) - 1) << offset;
@@ -71,16 +71,22 @@ static inline __attribute__((always_inline)) bool first_units(struct rf_self *se
     bool has_map = rf_word_has_map(word) || (rf_word_is_record(word) && RF_WORD_M(word) <= RF_RECORD_FEW);
     if (!lanes && ((flags & RF_A_WRITE) || !has_map))
         return false;
-    /* Bytes that have several moments of this epoch, which hooks do not look for. */
-    if (size > 1 && lanes && rf_lanes_repeat_on(word, offset, size, flags & RF_A_WRITE) &&
+    /* Bytes that have several moments of this epoch, which hooks do not look for. With a Y of this epoch they join that, so that hooks see it. */
+    if (size > 1 && lanes && !rf_moment_is_hot(RF_WORD_Y(word)) && rf_lanes_repeat(word, mask, flags & RF_A_WRITE) &&
         __atomic_load_n(place, __ATOMIC_RELAXED) == word)
         return true;
     struct rf_cached_moment *cached = first_place(self, rf_access_key(pc, flags, size));
     if (__builtin_expect(!cached, 0))
         return false;
     struct rf_step step = { .self = self, .flags = flags, .fasttrack = true };
-    if (lanes)
-        return (step.now = first_moment(self, cached, &again)) && rf_lanes_step_on(place, word, offset, size, &step);
+    if (lanes) {
+        if (!(step.now = first_moment(self, cached, &again)) ||
+            (!rf_lanes_join(place, word, mask, &step) && !rf_lanes_enter(place, word, mask, &step)))
+            return false;
+        if (size == RF_GRANULE) /* hooks do not look for it in mixed words */
+            rf_seen_put(addr, mask, flags);
+        return true;
+    }
     if (!first_of_map(cached, place, word, mask, &step))
         return false;
     if (size < RF_GRANULE) /* hooks look at maps for all of a granule only */

@@ -60,6 +60,13 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
     uint32_t y = RF_WORD_Y(word), x = RF_WORD_X(word);
     slices->count = 0;
     slices->twofold = false;
+    if (rf_word_has_lanes(word)) {
+        uint64_t list[RF_GRANULE];
+        unsigned count = rf_lanes_spread(word, list);
+        for (unsigned i = 0; i < count; i++)
+            add_record_word(slices, list[i]);
+        return;
+    }
     if (rf_word_is_mixed(word)) {
         struct rf_masks masks = rf_word_masks(word);
         add(slices, masks.written, y, y);
@@ -74,13 +81,6 @@ void rf_slices_of(uint64_t word, struct rf_slices *slices)
         if (two)
             add(slices, rf_atomic_mask(word), 0, x)->atomic = true;
         slices->twofold = two;
-        return;
-    }
-    if (rf_word_has_lanes(word)) {
-        uint64_t list[RF_GRANULE];
-        unsigned count = rf_lanes_spread(word, list);
-        for (unsigned i = 0; i < count; i++)
-            add_record_word(slices, list[i]);
         return;
     }
     if (rf_word_is_record(word)) {

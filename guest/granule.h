@@ -43,18 +43,15 @@ static inline bool rf_word_is_atomic(uint64_t word)
            RF_WORD_M(word) >= RF_ATOMIC_TWO;
 }
 
-#define RF_LANES_WORD ((uint64_t)0x80 << 56 | RF_ODD_BIT | RF_WRITES_BIT)
-
-_Static_assert(RF_LANES_WORD >> 27 == RF_LANES_FORM, "hooks.S");
-
+/* X is no record, then, and Y no read map. */
 static inline bool rf_word_has_lanes(uint64_t word)
 {
-    return word >> 27 == RF_LANES_WORD >> 27;
+    return RF_WORD_X(word) >= RF_LANES_FIRST;
 }
 
 static inline bool rf_word_is_record(uint64_t word)
 {
-    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && !RF_WORD_Y(word) && RF_WORD_M(word) < 0x80;
+    return (word & (RF_ODD_BIT | RF_WRITES_BIT)) == (RF_ODD_BIT | RF_WRITES_BIT) && !RF_WORD_Y(word);
 }
 
 /* All bytes were read by two threads. */
@@ -63,10 +60,10 @@ static inline bool rf_word_has_two(uint64_t word)
     return RF_WORD_M(word) == 0xff && !(word & (RF_ODD_BIT | RF_WRITES_BIT)) && rf_cell_is_pair(RF_WORD_X(word));
 }
 
-/* It names a read map, a record or lanes: only who has the stripe's lock may replace it. */
+/* It names a read map, a record or lanes: only who has the stripe's lock may replace it, but for guest/lanes.h, 5. */
 static inline bool rf_word_has_units(uint64_t word)
 {
-    return (word & RF_ODD_BIT) && !((word & RF_WRITES_BIT) && RF_WORD_Y(word));
+    return ((word & RF_ODD_BIT) && !((word & RF_WRITES_BIT) && RF_WORD_Y(word))) || rf_word_has_lanes(word);
 }
 
 static inline bool rf_word_has_map(uint64_t word)
@@ -113,7 +110,7 @@ static inline bool rf_word_atomic_repeats(uint64_t word, unsigned mask, bool wri
     return own - rf_hot.first < rf_hot.span && (!writes || (rf_note_flags(rf_moment_note(own)) & RF_A_WRITE));
 }
 
-/* The bytes that were written in Y, and those that were only read in it, of a word without units. */
+/* The bytes that were written in Y, and those that were only read in it, of a word of one of the two plain forms, or mixed. */
 struct rf_masks {
     uint8_t written, read;
 };
@@ -145,14 +142,11 @@ static inline unsigned rf_pairs_code(unsigned mask)
     return (mask & 1) + (mask >> 2 & 1) * 3 + (mask >> 4 & 1) * 9 + (mask >> 6 & 1) * 27;
 }
 
-/* The word for bytes written in y, bytes that were written in x and read in y, and others that were written in x. x may be a pair. */
-static inline __attribute__((always_inline)) bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
+/* The word for bytes written in y, others that were read in it, and x. false: there is no form for these bytes. */
+static inline __attribute__((always_inline)) bool rf_word_of(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
 {
-    read &= ~written;
-    if ((written | read) == 0xff)
-        x = rf_cell_w(x);
     if (!read) {
-        *word = RF_WORD(written, y, written == 0xff ? 0 : x) | RF_WRITES_BIT;
+        *word = RF_WORD(written, y, x) | RF_WRITES_BIT;
         return true;
     }
     if (!written) {
@@ -163,6 +157,15 @@ static inline __attribute__((always_inline)) bool rf_word_make(uint32_t y, uint3
     unsigned code = loose ? rf_loose_codes[written] : 2 * rf_pairs_code(written) + rf_pairs_code(read);
     *word = RF_WORD(code, y, x) | RF_ODD_BIT | RF_WRITES_BIT;
     return loose ? code : paired;
+}
+
+/* The word for bytes written in y, bytes that were written in x and read in y, and others that were written in x. x may be a pair. */
+static inline __attribute__((always_inline)) bool rf_word_make(uint32_t y, uint32_t x, unsigned written, unsigned read, uint64_t *word)
+{
+    read &= ~written;
+    if ((written | read) == 0xff)
+        x = written == 0xff ? 0 : rf_cell_w(x);
+    return rf_word_of(y, x, written, read, word);
 }
 
 /* An access, as the rules see it. */

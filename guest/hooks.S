@@ -150,12 +150,12 @@
         jne     \to
 .endm
 
-/* The word -> %rdx. An access to all of a granule goes to 4 if that has one of the two plain forms: all that it says of this epoch has been
- * looked at. */
-.macro CHECK_ODD
-        mov     (%r8), %rdx
-        bt      $55, %rdx
-        jnc     4f
+/* X of the word in %rdx -> %esi. Goes to \to if the granule is in lanes. */
+.macro LANES_TO to
+        mov     %edx, %esi
+        and     $0x7ffffff, %esi
+        cmp     $RF_LANES_FIRST, %esi
+        jae     \to
 .endm
 
 /* The same for a granule that several threads read: jumps to 3 unless one of the first moments of its read map is of this epoch. Those
@@ -191,23 +191,33 @@
         jne     3f
 .endm
 
-/* The same for a granule in lanes: goes on at 7 if it is not, and jumps to 4 unless the cells of all bytes have one moment of this epoch. The word
- * must still name the lanes afterwards (guest/units.h, 2). If so it returns, or goes on at \on. */
+/* The same for a granule in lanes, whose name is in %esi: jumps to 3 unless the cells of all bytes have one moment of this epoch. If Y is of this
+ * epoch, too, what it does not say is most likely new: there is no look at the lanes. The word must still name them afterwards
+ * (guest/units.h, 2). If so it returns, or goes on at \on. */
 .macro CHECK_LANES near size write on
         mov     %rdx, %rax
-        shr     $27, %rax
-        movabs  $RF_LANES_FORM, %rsi
-        cmp     %rsi, %rax
-        jne     7f
-        mov     %edx, %esi
-        and     $0x7ffffff, %esi
+        shr     $28, %rax
+        and     $0x7ffffff, %eax
+.if \near
+        sub     %fs:RF_PUT_TLS + RF_HOT_FIRST, %rax
+        cmp     %fs:RF_PUT_TLS + RF_HOT_SPAN, %rax
+.else
+        mov     rf_hot@gottpoff(%rip), %rcx
+        sub     %fs:RF_HOT_FIRST(%rcx), %rax
+        cmp     %fs:RF_HOT_SPAN(%rcx), %rax
+.endif
+        jb      3f
         shl     $RF_LANES_BITS, %rsi
 .if \size < 8
         mov     %edi, %ecx
         and     $7, %ecx
+.if \size > 1
+        cmp     $8 - \size, %ecx /* what leaves the granule, though its type says that it cannot */
+        ja      3f
+.endif
         lea     (%rsi,%rcx,8), %rsi
 .endif
-        movabs  $RF_LANES + 4 * \write, %rax
+        movabs  $RF_LANES - (RF_LANES_FIRST << RF_LANES_BITS) + 4 * \write, %rax
 .if \near == 0
         mov     rf_hot@gottpoff(%rip), %rcx
 .endif
@@ -215,7 +225,7 @@
 .irp byte, 1, 2, 3, 4, 5, 6, 7
 .if \byte < \size
         cmp     8 * \byte(%rax,%rsi), %r9d
-        jne     4f
+        jne     3f
 .endif
 .endr
 .if \near
@@ -225,15 +235,14 @@
         sub     %fs:RF_HOT_FIRST(%rcx), %r9
         cmp     %fs:RF_HOT_SPAN(%rcx), %r9
 .endif
-        jae     4f
+        jae     3f
         cmp     %rdx, (%r8)
-        jne     4f
+        jne     3f
 .ifb \on
         RETURN
 .else
         jmp     \on
 .endif
-7:
 .endm
 
 /* Jumps to 4 unless the thread has seen these bytes in this epoch (guest/hot.h, 4). */
@@ -362,17 +371,18 @@ near_\name:
         CHECK_PART \near \size 0
 .endif
 2:      mov     (%r8), %rdx
+        LANES_TO 6f
         bt      $55, %rdx
-        jc      6f
+        jc      5f
 .if \size == 8
         CHECK_PAIR \near \size 4f /* all that a plain form says of this epoch has been looked at */
 .else
         CHECK_PAIR \near \size 3f
 .endif
         RETURN
-6:      CHECK_LANES \near \size 0
-        CHECK_MAP \near
+5:      CHECK_MAP \near
         RETURN
+6:      CHECK_LANES \near \size 0
 3:      CHECK_SEEN \near \size 0
 4:      GO_SLOW \near \size \flags 1
 .endm
@@ -380,12 +390,16 @@ near_\name:
 .macro WRITE_ON near size flags
 .if \size < 8
         CHECK_PART \near \size 1
-2:      mov     (%r8), %rdx
-.else
-        CHECK_ODD
 .endif
-        CHECK_LANES \near \size 1
-        CHECK_SEEN \near \size 1
+2:      mov     (%r8), %rdx
+        LANES_TO 6f
+.if \size == 8 /* all that a plain form says of this epoch has been looked at */
+        bt      $55, %rdx
+        jnc     4f
+.endif
+        jmp     3f
+6:      CHECK_LANES \near \size 1
+3:      CHECK_SEEN \near \size 1
 4:      GO_SLOW \near \size \flags 1
 .endm
 
@@ -403,12 +417,13 @@ near_\name:
         cmp     %fs:RF_HOT_SPAN(%rcx), %rax
 .endif
         jb      8f
+        LANES_TO 6f
         bt      $55, %rdx
-        jc      6f
+        jc      5f
         CHECK_PAIR \near 8 4f
         jmp     8f
 6:      CHECK_LANES \near 8 0 8f
-        CHECK_MAP \near
+5:      CHECK_MAP \near
 8:
 .endm
 

@@ -13,12 +13,14 @@
  *        in Y and in the pair's read, by two threads, as most of what is shared by threads is.
  *      odd 1, writes 0: as above, but Y is the number of a read map.
  *      odd 1, writes 1, Y not 0: mixed. M is four digits of base three, the lowest for the first two bytes: 0: last written in X;
- *        1: the same, and last read in Y; 2: last written in Y. From RF_LOOSE_FIRST on: all bytes were last read in Y, but for up to three
- *        that were last written in Y, as the list of RF_LOOSE_MASKS has them: a separator in a text was overwritten.
+ *        1: the same, and last read in Y; 2: last written in Y. From RF_LOOSE_FIRST on: all bytes were last read in Y, but for some
+ *        that were last written in Y, as the list of RF_LOOSE_MASKS has them: up to three (a separator in a text was overwritten), or any
+ *        number that lie side by side, the last byte beside the first (a ring that is read as a whole).
  *        From RF_ATOMIC_TWO on: the bytes that M names were accessed atomically in X and in Y, and nothing else is known of any. From
  *        RF_ATOMIC_ONE on: in Y; all bytes were last written in X. Last reads are the same (guest/granule.h, 4).
- *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record, M how many there are; or, if M is 0x80, it is in
- *        lanes, and X is their number (guest/lanes.h).
+ *        X may also be lanes (guest/lanes.h), from RF_LANES_FIRST on: then each byte has a cell of its own there, which counts where Y does
+ *        not say something later of it. Y may be 0, and M, too. That goes for these three forms only, but no other has such an X.
+ *      odd 1, writes 1, Y 0: the granule is in slices: X is the number of its record, M how many there are.
  * 3. The moments of a thread's present epoch are base .. base + span - 1, so an access to all of a granule repeats an earlier one of
  *    this epoch if  M = 0xff, odd = 0 and Y - base < span  (and, for a write, writes = 1).
  * 4. What the thread has accessed in its epoch of granules that are in slices, mixed or read by several is in a table of RF_SEEN pairs
@@ -45,13 +47,18 @@
 #define RF_MOMENT_BITS 27 /* fewer for tests: moments are used up, and swept, all the time */
 #endif
 #define RF_PAIRS_FIRST (7 << (RF_MOMENT_BITS - 3)) /* names from here on are those of pairs; guest/cells.h */
+#define RF_LANES_FIRST 0x7800000                   /* ... and from here on, up to 27 bits, those of lanes; guest/lanes.h */
+#if RF_MOMENT_BITS < 27
+#define RF_PAIRS_END (1 << RF_MOMENT_BITS)
+#else
+#define RF_PAIRS_END RF_LANES_FIRST
+#endif
 
 #define RF_NOTES 0x503000000000 /* moment -> note, locks held; pair -> write, read */
 #define RF_READERS 0x505000000000 /* read maps, 32 bytes each, with their moments from RF_READERS_FEW on; guest/units.h */
 #define RF_READERS_FEW 8
 #define RF_LANES 0x506800000000 /* lanes, 64 bytes each; guest/lanes.h */
 #define RF_LANES_BITS 6
-#define RF_LANES_FORM 0x1010000001 /* their words above X: M is 0x80, odd 1, Y 0, writes 1 */
 
 #define RF_LOOSE_FIRST 81
 #define RF_LOOSE_MASKS(X) \
@@ -60,7 +67,8 @@
     X(0x2a) X(0x2c) X(0x31) X(0x32) X(0x34) X(0x38) X(0x40) X(0x41) X(0x42) X(0x43) X(0x44) X(0x45) X(0x46) X(0x48) X(0x49) X(0x4a) \
     X(0x4c) X(0x50) X(0x51) X(0x52) X(0x54) X(0x58) X(0x60) X(0x61) X(0x62) X(0x64) X(0x68) X(0x70) X(0x80) X(0x81) X(0x82) X(0x83) \
     X(0x84) X(0x85) X(0x86) X(0x88) X(0x89) X(0x8a) X(0x8c) X(0x90) X(0x91) X(0x92) X(0x94) X(0x98) X(0xa0) X(0xa1) X(0xa2) X(0xa4) \
-    X(0xa8) X(0xb0) X(0xc1) X(0xc2) X(0xc4) X(0xc8) X(0xd0) X(0xe0)
+    X(0xa8) X(0xb0) X(0xc1) X(0xc2) X(0xc4) X(0xc8) X(0xd0) X(0xe0) X(0x1e) X(0x78) X(0xe1) X(0x87) X(0x1f) X(0x3e) X(0x7c) X(0xf8) \
+    X(0xf1) X(0xe3) X(0xc7) X(0x8f) X(0x7e) X(0xf9) X(0xe7) X(0x9f) X(0x7f) X(0xfe) X(0xfd) X(0xfb) X(0xf7) X(0xef) X(0xdf) X(0xbf)
 
 #define RF_HOT_BASE 0   /* 0xff << 28 | the first moment of the epoch */
 #define RF_HOT_SPAN 8   /* how many it has so far; 0: every access goes the long way */

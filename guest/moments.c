@@ -23,6 +23,7 @@ struct rf_moment_block rf_moment_blocks[RF_MOMENT_BLOCKS];
 enum { UNUSED, USED, WARM };
 
 #define PAIRS_FIRST ((uint32_t)RF_PAIRS_FIRST >> RF_MOMENT_BLOCK_BITS)
+#define PAIRS_END ((uint32_t)RF_PAIRS_END >> RF_MOMENT_BLOCK_BITS)
 
 /* Where blocks of one kind are taken from. */
 struct zone {
@@ -43,7 +44,7 @@ static struct {
     .limit = SWEEP_AT,
     .moments_limit = PAIRS_FIRST,
     .moments = { .end = PAIRS_FIRST },
-    .pairs = { .first = PAIRS_FIRST, .end = RF_MOMENT_BLOCKS, .next = PAIRS_FIRST, .next_warm = PAIRS_FIRST },
+    .pairs = { .first = PAIRS_FIRST, .end = PAIRS_END, .next = PAIRS_FIRST, .next_warm = PAIRS_FIRST },
 };
 
 static struct zone *zone_of(uint32_t block)
@@ -100,7 +101,7 @@ static void cool(void)
 /* Twice as many, or half of what is free: the last ones come soon enough for another sweep. */
 void rf_moments_limit(uint32_t kept)
 {
-    uint32_t limit = 2 * kept, half_way = (kept + RF_MOMENT_BLOCKS) / 2;
+    uint32_t limit = 2 * kept, half_way = (kept + PAIRS_END) / 2;
     if (limit > half_way)
         limit = half_way;
     blocks.limit = limit < SWEEP_AT ? SWEEP_AT : limit;

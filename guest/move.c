@@ -30,7 +30,7 @@ static void add(struct rf_slices *slices, const struct rf_slice *slice, unsigned
 static void add_moved(struct rf_slices *slices, uintptr_t from, int shift, unsigned mask, struct rf_step *step)
 {
     struct rf_slices source;
-    uint64_t word = __atomic_load_n(rf_word(from), __ATOMIC_ACQUIRE);
+    uint64_t word = rf_lanes_settled(rf_word(from));
     rf_policy_settle(word);
     rf_slices_of(word, &source);
     slices->twofold |= source.twofold;
@@ -65,6 +65,7 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
     struct rf_stripe *stripe = rf_stripe_of(place);
     struct rf_step step = { .stripe = stripe, .self = rf_hot.self };
     rf_spin_lock(&stripe->lock);
+    word = rf_lanes_settled(place);
     rf_policy_settle(word);
     rf_slices_of(word, &old);
     slices.twofold = old.twofold;

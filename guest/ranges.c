@@ -31,7 +31,7 @@ void rf_word_clear(uint64_t *place)
     }
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
-    word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    word = rf_lanes_settled(place);
     rf_word_hold(word);
     if (rf_word_has_units(word)) {
         struct rf_slices slices;
@@ -59,7 +59,7 @@ static void clear_bytes(uint64_t *place, unsigned mask)
     struct rf_stripe *stripe = rf_stripe_of(place);
     struct rf_step step = { .stripe = stripe, .self = rf_hot.self };
     rf_spin_lock(&stripe->lock);
-    uint64_t word = __atomic_load_n(place, __ATOMIC_ACQUIRE), held = word;
+    uint64_t word = rf_lanes_settled(place), held = word;
     rf_word_hold(held);
     for (;;) {
         uint64_t next = rf_word_without(&step, word, mask), old = word;
@@ -73,6 +73,12 @@ static void clear_bytes(uint64_t *place, unsigned mask)
     rf_spin_unlock(&stripe->lock);
 }
 
+/* The bits of several words, or of one: does one of them name units? */
+static inline bool may_have_units(uint64_t words)
+{
+    return (words & RF_ODD_BIT) || (words & RF_LANES_FIRST) == RF_LANES_FIRST;
+}
+
 /* Of memory that is new, so that nobody has it yet. An access by whoever had it before, and still uses it, may be forgotten with the
  * rest; if it is just then making units for the word, they are lost. */
 static void set_words(uint64_t *from, uint64_t *to, uint64_t word)
@@ -81,14 +87,14 @@ static void set_words(uint64_t *from, uint64_t *to, uint64_t word)
         uint64_t any = from[0] | from[1] | from[2] | from[3];
         if (!(any | word)) /* a page that is only looked at needs no memory */
             continue;
-        if (__builtin_expect(any & RF_ODD_BIT, 0))
+        if (__builtin_expect(may_have_units(any), 0))
             for (unsigned i = 0; i < 4; i++)
                 rf_word_clear(&from[i]);
         for (unsigned i = 0; i < 4; i++)
             __atomic_store_n(&from[i], word, __ATOMIC_RELAXED);
     }
     for (; from < to; from++) {
-        if (__builtin_expect(*from & RF_ODD_BIT, 0))
+        if (__builtin_expect(may_have_units(*from), 0))
             rf_word_clear(from);
         if (*from | word)
             __atomic_store_n(from, word, __ATOMIC_RELAXED);

@@ -22,6 +22,7 @@
 #include "guest/granule.h"
 #include "guest/intercept.h"
 #include "guest/jumps.h"
+#include "guest/lanes.h"
 #include "guest/memory.h"
 #include "guest/options.h"
 #include "guest/signals.h"
@@ -103,7 +104,7 @@ static bool granule_races(struct rf_step *step, uint64_t *place, unsigned mask)
     }
     step->stripe = rf_stripe_of(place);
     rf_spin_lock(&step->stripe->lock);
-    rf_slices_of(__atomic_load_n(place, __ATOMIC_ACQUIRE), &slices);
+    rf_slices_of(rf_lanes_settled(place), &slices);
     bool races = rf_slices_race(&slices, mask, step);
     rf_spin_unlock(&step->stripe->lock);
     step->stripe = NULL;

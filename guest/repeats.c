@@ -52,12 +52,12 @@ static uint32_t last_in(uint32_t name, unsigned flags)
 bool rf_word_repeats(const uint64_t *place, uint64_t word, unsigned mask, unsigned flags)
 {
     unsigned m = RF_WORD_M(word), covered = 0;
-    if (rf_word_is_atomic(word)) {
+    if (rf_word_has_lanes(word)) {
+        covered = !(flags & RF_A_ATOMIC) && rf_lanes_repeat(word, mask, flags & RF_A_WRITE) ? mask : 0;
+    } else if (rf_word_is_atomic(word)) {
         if (!(flags & RF_A_ATOMIC))
             return (m >= RF_ATOMIC_ONE) && rf_moment_is_hot(RF_WORD_X(word));
         return rf_word_atomic_repeats(word, mask, flags & RF_A_WRITE);
-    } else if (rf_word_has_lanes(word)) {
-        covered = !(flags & RF_A_ATOMIC) && rf_lanes_repeat(word, mask, flags & RF_A_WRITE) ? mask : 0;
     } else if (!rf_word_is_record(word)) {
         if (flags & RF_A_ATOMIC)
             return false;

@@ -167,7 +167,7 @@ static __attribute__((noinline)) void slow_granule(struct rf_step *step, uintptr
         if (step->made && addr % RF_GRANULE + size <= RF_GRANULE && rf_accu_tells_once() && rf_hot.top > step->self->frames && rf_hot.top[-1].node)
             rf_keep_step(step->self, step->old, step->made, pc, addr, size, step->flags, step->race); /* a race is going to be told */
     }
-    if (!step->race && !rf_word_repeats_plainly(*place, mask, step->flags) && !rf_word_has_lanes(*place)) /* hooks would not see it */
+    if (!step->race && !rf_word_repeats_plainly(*place, mask, step->flags) && (mask == 0xff || !rf_word_has_lanes(*place))) /* hooks would not see it */
         rf_seen_put(addr, mask, step->flags);
 }
 

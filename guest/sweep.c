@@ -77,9 +77,15 @@ static INLINED uint32_t move(uint32_t moment)
 
 typedef uint32_t visit_fn(uint32_t moment);
 
-/* A pair and what it names. Several words may name it: to visit what was visited already changes nothing. */
+/* A pair, or lanes, and what they name. Several words may name a pair: to visit what was visited already changes nothing. */
 static INLINED uint32_t visit_cell(uint32_t name, visit_fn *visit)
 {
+    if (name >= RF_LANES_FIRST) {
+        uint64_t *lane = rf_lane_at(name);
+        for (unsigned i = 0; i < RF_GRANULE; i++)
+            lane[i] = (uint64_t)visit((uint32_t)(lane[i] >> 32)) << 32 | visit((uint32_t)lane[i]);
+        return name;
+    }
     name = visit(name);
     if (rf_cell_is_pair(name)) {
         struct rf_pair *pair = rf_pair_at(name);
@@ -113,12 +119,6 @@ static INLINED void visit_word(uint64_t *place, visit_fn *visit)
     if (rf_word_is_mixed(word) || rf_word_is_atomic(word)) {
         uint32_t y = visit(RF_WORD_Y(word));
         *place = (word & ~(RF_MOMENT_MASK | RF_MOMENT_MASK << 28)) | (uint64_t)y << 28 | visit_cell(RF_WORD_X(word), visit);
-        return;
-    }
-    if (rf_word_has_lanes(word)) {
-        uint64_t *lane = rf_lane_at(RF_WORD_X(word));
-        for (unsigned i = 0; i < RF_GRANULE; i++)
-            lane[i] = (uint64_t)visit((uint32_t)(lane[i] >> 32)) << 32 | visit((uint32_t)lane[i]);
         return;
     }
     if (__builtin_expect(rf_multi, 0) && rf_word_is_record(word)) {

@@ -6,9 +6,9 @@
 #include "guest/memory.h"
 
 #define AT_ONCE 128u /* units that a stripe takes from the plane */
-#define UNITS ((1u << 27) - AT_ONCE)
-#ifndef RF_LANES_MOST /* tests have fewer */
-#define RF_LANES_MOST UNITS
+#define UNITS (RF_LANES_FIRST - AT_ONCE) /* what is not lanes must not look like them where a word names it */
+#ifndef RF_LANES_MOST                    /* tests have fewer */
+#define RF_LANES_MOST ((1u << 27) - RF_LANES_FIRST - AT_ONCE)
 #endif
 #define HUGE_FROM ((size_t)2 << 20) /* from here on a plane has huge pages: its units are taken one after the other, and met by chance */
 
@@ -184,11 +184,12 @@ void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count)
 
 uint32_t rf_lane_new(struct rf_stripe *stripe)
 {
-    return take_unit(&stripe->free_lanes, &stripe->next_lanes, &stripe->end_lanes, 3, (void *)RF_LANES, 1 << RF_LANES_BITS,
-                     RF_LANES_MOST);
+    uint32_t number = take_unit(&stripe->free_lanes, &stripe->next_lanes, &stripe->end_lanes, 3, (void *)RF_LANES, 1 << RF_LANES_BITS,
+                                RF_LANES_MOST);
+    return number ? RF_LANES_FIRST + number : 0;
 }
 
-void rf_lane_end(struct rf_stripe *stripe, uint32_t number)
+void rf_lane_end(struct rf_stripe *stripe, uint32_t name)
 {
-    give_unit(&stripe->free_lanes, (void *)RF_LANES, 1 << RF_LANES_BITS, number);
+    give_unit(&stripe->free_lanes, (void *)RF_LANES, 1 << RF_LANES_BITS, name - RF_LANES_FIRST);
 }

@@ -70,9 +70,10 @@ static inline uint64_t *rf_record_at(uint32_t number, unsigned count)
                                  : (uint64_t *)RF_RECORDS + (uint64_t)number * RF_RECORD_FEW;
 }
 
-static inline uint64_t *rf_lane_at(uint32_t number)
+/* By its name: RF_LANES_FIRST and its number. */
+static inline uint64_t *rf_lane_at(uint32_t name)
 {
-    return (uint64_t *)(RF_LANES + ((uint64_t)number << RF_LANES_BITS));
+    return (uint64_t *)(RF_LANES - ((uint64_t)RF_LANES_FIRST << RF_LANES_BITS) + ((uint64_t)name << RF_LANES_BITS));
 }
 
 static inline bool rf_readers_try_lock(struct rf_readers *readers)
@@ -92,8 +93,8 @@ void rf_readers_add(uint32_t number, uint32_t moment);
 void rf_readers_remove(uint32_t number, uint32_t index);
 uint32_t rf_record_new(struct rf_stripe *stripe, unsigned count);
 void rf_record_end(struct rf_stripe *stripe, uint32_t number, unsigned count);
-uint32_t rf_lane_new(struct rf_stripe *stripe); /* 0: there are none left */
-void rf_lane_end(struct rf_stripe *stripe, uint32_t number);
+uint32_t rf_lane_new(struct rf_stripe *stripe); /* its name; 0: there are none left */
+void rf_lane_end(struct rf_stripe *stripe, uint32_t name);
 
 static inline uint32_t *rf_readers_list(struct rf_readers *readers)
 {

@@ -14,6 +14,8 @@
 
 static uint32_t lanes_most = UINT32_C(1) << 20;
 #define RF_LANES_MOST lanes_most
+static uint32_t long_epoch;
+#define RF_LONG_EPOCH long_epoch
 
 #include "guest/access.c"
 #include "guest/accu.c"
@@ -314,6 +316,7 @@ static void forget(unsigned granule, unsigned first, unsigned end)
 }
 
 static bool mostly_whole; /* nearly all accesses are plain ones to all of a granule */
+static bool mostly_parts; /* nearly all are plain ones by a thread that goes on for a while, and then hands over to another one */
 static bool mostly_atomic; /* nearly all are atomic ones to the same bytes of each */
 
 static unsigned straight_steps; /* of atomic accesses */
@@ -343,6 +346,16 @@ static void sized_hook(uintptr_t addr, uintptr_t pc, unsigned size, unsigned fla
 #undef HOOK
 }
 
+static unsigned skipped, lanes_with_y;
+
+/* As a hook that finds a repetition, and does nothing. */
+static bool skips(uintptr_t addr, unsigned size, unsigned flags)
+{
+    bool repeats = !rf_pacer && rf_skip_repeated(addr, addr + size, flags) == addr + size;
+    skipped += repeats;
+    return repeats;
+}
+
 static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
 {
     static const unsigned kinds[] = { 0, 0, 0, RF_A_WRITE, RF_A_WRITE, RF_A_ATOMIC, RF_A_ATOMIC | RF_A_WRITE };
@@ -360,6 +373,8 @@ static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
         now.end = (uint8_t)(size = RF_GRANULE);
         now.flags = random_below(random, 4) ? 0 : RF_A_WRITE;
     }
+    if (mostly_parts && random_below(random, 512))
+        now.flags &= ~RF_A_ATOMIC;
     if (mostly_atomic && random_below(random, 16) == 0) /* a record stays one else */
         forget(now.granule, 0, RF_GRANULE);
     if (mostly_atomic && random_below(random, 8)) {
@@ -379,12 +394,16 @@ static void access_step(uint64_t *random, unsigned thread, uint64_t seed)
         atomic_access(address_of(now.granule) + now.first, size, now.flags, now.pc);
     else if ((now.flags & RF_A_ATOMIC) || random_below(random, 3) == 0)
         rf_access(address_of(now.granule) + now.first, size, now.flags, now.pc);
+    else if (random_below(random, 4) && skips(address_of(now.granule) + now.first, size, now.flags))
+        now.pc = 0; /* what is told of it is an earlier access's place */
     else if (!(size & (size - 1)) && random_below(random, 2)) {
         if (random_below(random, 8) == 0) /* as in a function that was just entered */
             rf_hot.top[-1].node = 0;
         sized_hook(address_of(now.granule) + now.first, now.pc, size, now.flags);
     } else
         rf_slow_access(address_of(now.granule) + now.first, now.pc, size, now.flags);
+    uint64_t word = *rf_word(address_of(now.granule));
+    lanes_with_y += rf_word_has_lanes(word) && RF_WORD_Y(word);
     uintptr_t pc = 0;
     if (game.reported)
         assert_int_equal(rf_note_stack(game.note, &pc, 1), 1);
@@ -455,20 +474,38 @@ static void sweep_now(void)
     rf_sweep(rf_hot.self);
 }
 
+/* The thread of the next step; nearly always all that others did happens before. */
+static unsigned next_part(uint64_t *random, unsigned *present)
+{
+    if (random_below(random, 24) == 0) {
+        play_as(*present);
+        release_step(*present, 0);
+        *present = random_below(random, THREADS);
+        play_as(*present);
+        if (random_below(random, 32))
+            acquire_step(*present, 0);
+    }
+    return *present;
+}
+
 static void play(uint64_t seed)
 {
     uint64_t random = seed;
     begin_game();
     unsigned hand_over = 1 + random_below(&random, 6); /* how often threads meet */
+    unsigned present = 0;
+    long_epoch = 3 * (uint32_t)(seed % 3);
     for (unsigned step = 0; step < 3000; step++) {
-        unsigned thread = random_below(&random, mostly_atomic ? 3 : THREADS);
+        unsigned thread = mostly_parts ? next_part(&random, &present) : random_below(&random, mostly_atomic ? 3 : THREADS);
         if (rf_policy == RF_POLICY_FIB && rf_hot.self && random_below(&random, 8))
             rf_policy_parks(rf_hot.self); /* else whoever asks must take over */
         play_as(thread);
         unsigned what = random_below(&random, 8);
         if (rf_pacer && random_below(&random, 16) == 0)
             turn_period();
-        if (what < hand_over && what % 2)
+        if (mostly_parts && what < hand_over && random_below(&random, 64))
+            access_step(&random, thread, seed);
+        else if (what < hand_over && what % 2)
             acquire_step(thread, random_below(&random, LOCKS));
         else if (what < hand_over)
             release_step(thread, random_below(&random, LOCKS));
@@ -505,6 +542,32 @@ static void test_random_accesses(void **state)
         play(seed);
     assert_true(sweeps > 1000);
     assert_true(named_exactly > 20 * named_nearby); /* only what a sweep took away */
+}
+
+static unsigned lanes_in_use(void)
+{
+    unsigned count = taken[3] - !!taken[3]; /* the first one is none */
+    for (unsigned i = 0; i < RF_STRIPES; i++) {
+        count -= rf_stripes[i].end_lanes - rf_stripes[i].next_lanes;
+        for (uint32_t free = rf_stripes[i].free_lanes; free; free = (uint32_t)*rf_lane_at(RF_LANES_FIRST + free))
+            count--;
+    }
+    return count;
+}
+
+/* Lanes whose words have an epoch (guest/lanes.h, 2). */
+static void test_lanes(void **state)
+{
+    (void)state;
+    mostly_parts = true;
+    skipped = lanes_with_y = 0;
+    for (uint64_t seed = 1401; seed <= 2000; seed++)
+        play(seed);
+    play(3721); /* lanes would be left for a cell that was read since it was written */
+    mostly_parts = false;
+    print_message("%u accesses were repetitions; after %u lanes had an epoch\n", skipped, lanes_with_y);
+    assert_true(skipped > 100000 && lanes_with_y > 100000);
+    assert_int_equal(lanes_in_use(), 0);
 }
 
 /* Where atomics are used: the straight way (guest/first_atomic.h). */
@@ -777,6 +840,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_quick), cmocka_unit_test(test_random_accesses), cmocka_unit_test(test_atomics),
                                         cmocka_unit_test(test_pacer), cmocka_unit_test(test_lines),
+                                        cmocka_unit_test(test_lanes),
                                         cmocka_unit_test(test_no_lanes),
                                         cmocka_unit_test(test_policies), cmocka_unit_test(test_scarce_moments),
                                         cmocka_unit_test(test_nearly_scarce_moments),
