@@ -80,8 +80,7 @@ static inline __attribute__((always_inline)) bool first_units(struct rf_self *se
         return false;
     struct rf_step step = { .self = self, .flags = flags, .fasttrack = true };
     if (lanes) {
-        if (!(step.now = first_moment(self, cached, &again)) ||
-            (!rf_lanes_join(place, word, mask, &step) && !rf_lanes_enter(place, word, mask, &step)))
+        if (!(step.now = first_moment(self, cached, &again)) || !rf_lanes_step_on(place, word, offset, size, &step))
             return false;
         if (size == RF_GRANULE) /* hooks do not look for it in mixed words */
             rf_seen_put(addr, mask, flags);

@@ -3,15 +3,6 @@
 #include "guest/access.h"
 
 #define INLINED inline __attribute__((always_inline))
-#ifndef RF_LONG_EPOCH /* tests have fewer */
-#define RF_LONG_EPOCH 64 /* moments that it has so far: it goes on for a while, and comes back to what it accesses */
-#endif
-
-/* A cell that was written and not read since. */
-static INLINED uint64_t both(uint32_t moment)
-{
-    return (uint64_t)moment << 32 | moment;
-}
 
 /* Two cells. The compiler knows vectors, but does not make them of loops over eight words. */
 typedef uint64_t two_cells __attribute__((vector_size(16)));
@@ -38,7 +29,7 @@ static INLINED void present_cells(uint64_t word, const uint64_t *lane, struct ce
     const two_cells *twos = (const two_cells *)__builtin_assume_aligned(lane, 64);
     uint32_t y = RF_WORD_Y(word);
     struct rf_masks masks = y ? rf_word_masks(word) : (struct rf_masks){ 0, 0 };
-    two_cells moment = { both(y), both(y) }, reads = { UINT32_MAX, UINT32_MAX };
+    two_cells moment = { rf_cell_of_write(y), rf_cell_of_write(y) }, reads = { UINT32_MAX, UINT32_MAX };
     for (unsigned i = 0; i < TWOS; i++) {
         two_cells replaced = bits_of(masks.written, i) | (bits_of(masks.read, i) & reads);
         cells->two[i] = (twos[i] & ~replaced) | (moment & replaced);
@@ -108,13 +99,11 @@ void rf_lanes_leave(struct rf_stripe *stripe, uint64_t *place, const uint64_t *l
     rf_lane_end(stripe, name);
 }
 
-#define RF_BLOCKS_OF_CELL (~((uint64_t)(RF_MOMENT_BLOCK - 1) << 32 | (RF_MOMENT_BLOCK - 1)))
-
 /* The bytes whose cells name nothing that does not happen before the step. Nearly always it is the thread's own, of earlier epochs: both halves
  * of all at one look. */
 static INLINED unsigned ordered_bytes(const struct cells *cells, const struct rf_step *step)
 {
-    uint64_t own = both(step->self->block_end - 1), known = 0;
+    uint64_t own = rf_cell_of_write(step->self->block_end - 1), known = 0;
     two_cells owns = { own, own }, foreign = { 0, 0 };
     for (unsigned i = 0; i < TWOS; i++)
         foreign |= cells->two[i] ^ owns;
@@ -150,42 +139,14 @@ static INLINED uint32_t x_beside(const struct cells *cells, uint32_t name, unsig
     return others[0] | others[1] ? name : (uint32_t)(rest >> 32);
 }
 
-/* Is it worth a Y? Epochs come back to what they read as a whole, and to what they write, if they are not over soon. Else a cell is changed, and
- * the word's line of the cache, which is shared, is not. */
-static INLINED bool comes_back(uint64_t word, unsigned mask)
+/* The epoch comes back to bytes of a granule that it has to do with, or the thread had in the last one. */
+static INLINED bool comes_back(uint64_t word, bool writes)
 {
-    const uint64_t *lane = rf_lane_at(RF_WORD_X(word));
-    if (mask == 0xff)
-        return true;
-    if (rf_hot.span < RF_LONG_EPOCH)
-        return false;
-    if (RF_WORD_Y(word))
-        return rf_word_masks(word).written;
-    bool written = false;
-    for (unsigned i = 0; i < RF_GRANULE; i++)
-        written |= rf_moment_is_hot((uint32_t)(lane[i] >> 32));
-    return written;
-}
-
-/* The step on these cells alone, of a word without Y: for an epoch that is not likely to come back. With the stripe's lock. */
-static INLINED bool step_cells(uint64_t *cells, unsigned count, const struct rf_step *step)
-{
-    uint64_t own = both(step->self->block_end - 1), foreign = 0, known = 0;
-    bool ordered = true, writes = step->flags & RF_A_WRITE;
-    for (unsigned i = 0; i < count; i++)
-        foreign |= cells[i] ^ own;
-    for (unsigned i = 0; (foreign & RF_BLOCKS_OF_CELL) && ordered && i < count; i++) { /* those of neighbours are often equal */
-        uint32_t w = (uint32_t)(cells[i] >> 32), r = (uint32_t)cells[i];
-        ordered = cells[i] == known || (rf_step_ordered(step, w) && (r == w || rf_step_ordered(step, r)));
-        known = cells[i];
-    }
-    for (unsigned i = 0; ordered && i < count; i++)
-        __atomic_store_n(&cells[i], writes ? both(step->now) : (cells[i] & UINT64_MAX << 32) | step->now, __ATOMIC_RELAXED);
-    return ordered;
+    return rf_lanes_epoch_is_long() && (RF_WORD_Y(word) ? rf_word_masks(word).written : writes);
 }
 
 /* With the stripe's lock. */
-static INLINED bool enter(struct rf_stripe *stripe, uint64_t *place, uint64_t word, unsigned mask, bool comes_back, const struct rf_step *step)
+static INLINED bool enter(struct rf_stripe *stripe, uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step)
 {
     uint32_t name = RF_WORD_X(word), y = RF_WORD_Y(word);
     uint64_t *lane = rf_lane_at(name), next = RF_WORD(0, 0, name);
@@ -200,13 +161,13 @@ static INLINED bool enter(struct rf_stripe *stripe, uint64_t *place, uint64_t wo
         next = RF_WORD(0xff, y, 0) | RF_WRITES_BIT;
         if (y != step->now)
             rf_nearby_put(step->self, place, mask, y, rf_moment_note_beside(step->now, y));
-    } else if (__builtin_expect(ordered == 0xff && (mask == 0xff || (comes_back && !again)), 1)) {
+    } else if (__builtin_expect(ordered == 0xff && (mask == 0xff || (!again && comes_back(word, writes))), 1)) {
         uint32_t x = mask == 0xff && writes ? 0 : x_beside(&cells, name, mask, writes);
         next = RF_WORD(mask, step->now, x) | (writes ? RF_WRITES_BIT : 0);
     } else { /* others are here, too, or Y cannot say it (rf_lanes_join): each byte by itself */
         for (unsigned i = 0; i < RF_GRANULE; i++)
             if (mask >> i & 1)
-                cells.of[i] = writes ? both(step->now) : (cells.of[i] & UINT64_MAX << 32) | step->now;
+                cells.of[i] = writes ? rf_cell_of_write(step->now) : (cells.of[i] & UINT64_MAX << 32) | step->now;
     }
     if (rf_moment_is_own(step->self, y) || !y) /* nobody else replaces it (invariant 5) */
         __atomic_store_n(place, next, __ATOMIC_RELEASE);
@@ -223,20 +184,15 @@ bool rf_lanes_enter(uint64_t *place, uint64_t word, unsigned mask, const struct 
 {
     struct rf_stripe *stripe = rf_stripe_of(place);
     rf_spin_lock(&stripe->lock);
-    bool entering = __atomic_load_n(place, __ATOMIC_RELAXED) == word;
-    bool again = entering && comes_back(word, mask);
-    if (entering && !again && !RF_WORD_Y(word))
-        entering = step_cells(rf_lane_at(RF_WORD_X(word)) + __builtin_ctz(mask), (unsigned)__builtin_popcount(mask), step);
-    else if (entering)
-        entering = enter(stripe, place, word, mask, again, step);
+    bool entering = __atomic_load_n(place, __ATOMIC_RELAXED) == word && enter(stripe, place, word, mask, step);
     rf_spin_unlock(&stripe->lock);
     return entering;
 }
 
 bool rf_lanes_step(uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step)
 {
-    unsigned bytes = mask >> __builtin_ctz(mask);
+    unsigned first = (unsigned)__builtin_ctz(mask), bytes = mask >> first;
     if (__builtin_expect(bytes & (bytes + 1), 0)) /* they do not lie together */
         return false;
-    return rf_lanes_join(place, word, mask, step) || rf_lanes_enter(place, word, mask, step);
+    return rf_lanes_step_on(place, word, first, 32 - (unsigned)__builtin_clz(bytes), step);
 }

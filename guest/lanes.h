@@ -25,7 +25,7 @@
  * meets happens before it: [FT' READ EXCL], [FT' WRITE EXCL]. false: nothing was done. */
 bool rf_lanes_step(uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step);
 
-/* The same where the bytes are known to lie together, and Y cannot say it. */
+/* The same where the bytes are known to lie together: an access that is worth a look at all cells, or one that rf_lanes_join() cannot make. */
 bool rf_lanes_enter(uint64_t *place, uint64_t word, unsigned mask, const struct rf_step *step);
 
 /* The word that is there; if it has lanes then one without Y, which only who has the stripe's lock can replace. With that lock, or the world
@@ -79,6 +79,61 @@ static inline __attribute__((always_inline)) bool rf_lanes_join(uint64_t *place,
     if (y != step->now)
         rf_nearby_put(step->self, place, mask, y, rf_moment_note_beside(step->now, y));
     return true;
+}
+
+#define RF_BLOCKS_OF_CELL (~((uint64_t)(RF_MOMENT_BLOCK - 1) << 32 | (RF_MOMENT_BLOCK - 1)))
+
+/* A cell that was written and not read since. */
+static inline __attribute__((always_inline)) uint64_t rf_cell_of_write(uint32_t moment)
+{
+    return (uint64_t)moment << 32 | moment;
+}
+
+/* The step on so many cells, a number that the compiler knows where they are all, of a word without Y. With the stripe's lock. false: nothing was
+ * done. */
+static inline __attribute__((always_inline)) bool rf_lanes_step_cells(uint64_t *cells, unsigned count, const struct rf_step *step)
+{
+    uint64_t own = rf_cell_of_write(step->self->block_end - 1), foreign = 0, known = 0;
+    bool ordered = true, writes = step->flags & RF_A_WRITE;
+    for (unsigned i = 0; i < count; i++)
+        foreign |= cells[i] ^ own;
+    for (unsigned i = 0; (foreign & RF_BLOCKS_OF_CELL) && ordered && i < count; i++) { /* those of neighbours are often equal */
+        uint32_t w = (uint32_t)(cells[i] >> 32), r = (uint32_t)cells[i];
+        ordered = cells[i] == known || (rf_step_ordered(step, w) && (r == w || rf_step_ordered(step, r)));
+        known = cells[i];
+    }
+    for (unsigned i = 0; ordered && i < count; i++)
+        __atomic_store_n(&cells[i], writes ? rf_cell_of_write(step->now) : (cells[i] & UINT64_MAX << 32) | step->now, __ATOMIC_RELAXED);
+    return ordered;
+}
+
+#ifndef RF_LONG_EPOCH /* tests have fewer */
+#define RF_LONG_EPOCH 64
+#endif
+
+/* It has so many moments that it is likely to go on for a while. */
+static inline bool rf_lanes_epoch_is_long(void)
+{
+    return rf_hot.span >= RF_LONG_EPOCH;
+}
+
+/* rf_lanes_step() on the bytes from `first` on. Epochs come back to what they read as a whole, and to what they write, if they are not over soon:
+ * that is worth a Y. What else they read is more than they come back to: their cells change, and the word's line of the cache, which it shares with
+ * others, does not. */
+static inline __attribute__((always_inline)) bool rf_lanes_step_on(uint64_t *place, uint64_t word, unsigned first, unsigned count,
+                                                                   const struct rf_step *step)
+{
+    unsigned mask = ((1u << count) - 1) << first;
+    if (RF_WORD_Y(word))
+        return rf_lanes_join(place, word, mask, step) || rf_lanes_enter(place, word, mask, step);
+    if (count == RF_GRANULE || (step->flags & RF_A_WRITE && rf_lanes_epoch_is_long()))
+        return rf_lanes_enter(place, word, mask, step);
+    struct rf_stripe *stripe = rf_stripe_of(place);
+    rf_spin_lock(&stripe->lock);
+    bool stepped = __atomic_load_n(place, __ATOMIC_RELAXED) == word &&
+                   rf_lanes_step_cells(rf_lane_at(RF_WORD_X(word)) + first, count, step);
+    rf_spin_unlock(&stripe->lock);
+    return stepped;
 }
 
 #endif
