@@ -46,6 +46,7 @@ struct wish {
     bool other_checks; /* -fsanitize= names others than thread */
     bool transactions; /* -fgnu-tm */
     bool lto;          /* -flto, in any of its forms */
+    bool lto_part;     /* -fthinlto-index=: what a link with -flto does, for one file */
     bool shared, relocatable, no_libraries;
     bool not_ours;     /* -fno-sanitize=thread or all has the last word: the runtime stays out, as the compiler's own would */
     const char *refused;
@@ -58,8 +59,13 @@ static const char *const stop_early[] = { "-c",  "-S", "-E", "-M", "-MM", "-fsyn
 static const char *const questions[] = { "--version", "--help", "-dumpversion", "-dumpfullversion", "-dumpmachine", "-dumpspecs",
                                          "--target-help", "-cc1", "-cc1as", NULL };
 
-/* 7. clang makes calls of copies whose size it knows, for a runtime to look at. A link with -flto would make moves of them again. */
-static const char *const copies[] = { "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset" };
+/* 7. clang makes calls of copies whose size it knows, for a runtime to look at. When files are optimised together, with -flto, LLVM would make
+ *    moves of these again, and of others whose size it learns only then: it is told to leave calls of these functions as they are. (Of those of
+ *    -D_FORTIFY_SOURCE it makes moves all the same if they fill the object, and it learns that only then.) -fno-builtin-memcpy would tell it, too,
+ *    but also that a word that is read by memcpy(), as from a file's format, is a call from the start. */
+static const char *const copies[] = { "memcpy",  "memmove", "memset",   "mempcpy",      "memccpy",       "strncpy",      "strcat",        "strncat",
+                                      "strncmp", "sprintf", "snprintf", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk",
+                                      "__strncpy_chk" };
 
 static bool is_header(const char *name)
 {
@@ -138,6 +144,8 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         wish->transactions = word[2] == 'g';
     } else if (!strcmp(word, "-flto") || rf_word_starts(word, "-flto=") || !strcmp(word, "-fno-lto")) {
         wish->lto = word[2] == 'l';
+    } else if (rf_word_starts(word, "-fthinlto-index=")) {
+        wish->lto_part = true;
     } else if (rf_word_starts(word, "-fsanitize=")) {
         sanitizers(wish, word + strlen("-fsanitize="), true);
     } else if (rf_word_starts(word, "-fno-sanitize=")) {
@@ -208,6 +216,17 @@ static void add_linker(struct rf_words *command, const char *option, const char 
     if (value) {
         rf_words_add(command, "-Xlinker");
         rf_words_add(command, value);
+    }
+}
+
+/* Invariant 7: through the linker, which hands it on to LLVM, or to LLVM itself. */
+static void keep_copies(struct rf_words *command, bool linker)
+{
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        char option[64];
+        snprintf(option, sizeof option, "%s-force-attribute=%s:nobuiltin", linker ? "-plugin-opt=" : "", copies[i]);
+        rf_words_add(command, linker ? "-Xlinker" : "-mllvm");
+        rf_words_add(command, strdup(option));
     }
 }
 
@@ -371,9 +390,6 @@ static int compile(bool cxx, int argc, char **argv)
     }
     if (sites.instrument && compiles && wish.sources && (candidates || bitcode || wish.transactions))
         tell_passes(&command, &compiler, &arguments, clang, candidates || bitcode, candidates || wish.transactions);
-    if (sites.instrument && compiles && clang && wish.lto)
-        for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-            rf_words_add(&command, copies[i]);
     if (sites.instrument && compiles && wish.sources && bitcode && clang) /* one store of two lines': doc/caper.md */
         tell_pass(&command, &compiler, &arguments, clang, "vectorize-slp", "=0");
     if (placed && !clang && compiles && !every_access && !candidates && !bitcode && !wish.transactions)
@@ -385,6 +401,10 @@ static int compile(bool cxx, int argc, char **argv)
     struct rf_words first = { NULL, 0 }; /* what compiles, and does not link */
     for (size_t i = 0; i < command.count; i++)
         rf_words_add(&first, command.word[i]);
+    if (sites.instrument && clang && wish.lto && !wish.stops_early)
+        keep_copies(&command, true);
+    if (sites.instrument && clang && wish.lto_part)
+        keep_copies(&command, false);
     if (links) {
         add_linker(&command, "-rpath", places.lib);
         if (clang)

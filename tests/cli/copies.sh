@@ -1,0 +1,183 @@
+#!/bin/sh
+# Copies of a size that clang knows, which its instrumentation makes calls, are looked at however the program is built: no pass behind that
+# makes moves of them again, which nobody would look at.
+set -eu
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+unset REDFLAG_OPTIONS TSAN_OPTIONS LD_LIBRARY_PATH
+command -v clang >/dev/null || exit 0
+export REDFLAG_CC=clang REDFLAG_CXX=clang++
+
+fail() {
+    echo "copies: $1" >&2
+    exit 1
+}
+
+# status EXPECTED COMMAND...
+status() {
+    expected=$1 got=0
+    shift
+    "$@" >out 2>&1 || got=$?
+    [ "$got" -eq "$expected" ] || {
+        cat out >&2
+        fail "'$*' ended with $got instead of $expected"
+    }
+}
+
+# `known SIZE HOW`: one thread copies a struct, another writes one of its bytes.
+cat >known.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#define COPIES(size)                                                              \
+    static struct s##size { char text[size]; } shared##size;                      \
+    struct s##size own##size;                                                     \
+    static void *copy##size(void *how)                                            \
+    {                                                                             \
+        switch (*(char *)how) {                                                   \
+        case 'c': memcpy(&own##size, &shared##size, size); break;                 \
+        case 'm': memmove(&shared##size, &own##size, size); break;                \
+        case 's': memset(&shared##size, 1, size); break;                          \
+        case '=': own##size = shared##size;                                       \
+        }                                                                         \
+        return how;                                                               \
+    }                                                                             \
+    static void *write##size(void *how)                                           \
+    {                                                                             \
+        shared##size.text[size / 2] = 2;                                          \
+        return how;                                                               \
+    }
+COPIES(8)
+COPIES(16)
+COPIES(24)
+int main(int argc, char **argv)
+{
+    void *(*both[])(void *) = { copy8, write8, copy16, write16, copy24, write24 };
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, both[2 * (atoi(argv[1]) / 8 - 1) + i], argv[argc - 1]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+}
+C
+# The size is known where it is called from, which is another file; it is less than there is room for.
+cat >put.c <<'C'
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include "put.h"
+char shared[16] = { 0 };
+void put(int how, const char *from, size_t size)
+{
+    switch (how) {
+    case 'c': memcpy(shared, from, size); break;
+    case 'n': strncpy(shared, from, size); break;
+    case 'a': strcat(shared, from); break;
+    case 'p': *(char *)mempcpy(shared, from, size - 1) = 0; break;
+    case 'f': snprintf(shared, size, "%s", from); break;
+    case 'u': memccpy(shared, from, 0, size); break;
+    }
+}
+C
+cat >put.h <<'C'
+#include <stddef.h>
+extern char shared[16];
+void put(int how, const char *from, size_t size);
+C
+cat >far.c <<'C'
+#include <pthread.h>
+#include "put.h"
+static void *copy(void *how)
+{
+    static const char text[16] = "fifteen letters";
+    switch (*(char *)how) {
+    case 'c': put('c', text, 12); break;
+    case 'n': put('n', text, 12); break;
+    case 'a': put('a', text, 12); break;
+    case 'p': put('p', text, 12); break;
+    case 'f': put('f', text, 12); break;
+    case 'u': put('u', text, 12); break;
+    }
+    return how;
+}
+static void *write_one(void *how)
+{
+    shared[9] = 2;
+    return how;
+}
+int main(int argc, char **argv)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, copy, argv[argc - 1]);
+    pthread_create(&b, 0, write_one, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+C
+
+# races NAME: of the two programs that were built
+races() {
+    for size in 8 16 24; do
+        for how in c m s =; do
+            status 66 ./known "$size" "$how"
+        done
+    done
+    for how in c n a p f u; do
+        status 66 ./far "$how"
+    done
+}
+
+# build FLAG...
+build() {
+    status 0 "$REDFLAG" cc -Werror "$@" -pthread known.c -o known
+    status 0 "$REDFLAG" cc -Werror "$@" -pthread far.c put.c -o far
+}
+
+build -O2
+races
+if [ -e "$(dirname "$REDFLAG")/lib/redflag/hooks.bc" ]; then
+    for level in -O1 -O2; do
+        build --inline $level
+        races
+        build --inline --every-access $level
+        races
+    done
+else
+    echo "copies: built without clang or LLVM: --inline is skipped"
+fi
+
+echo 'int main(void) { return 0; }' >empty.c
+for linker in bfd gold lld; do
+    clang -O2 -flto -fuse-ld=$linker empty.c -o empty >/dev/null 2>&1 || {
+        echo "copies: clang cannot link with -flto and $linker: skipped"
+        continue
+    }
+    for lto in -flto -flto=thin; do
+        build -O2 $lto -fuse-ld=$linker
+        races
+    done
+    build -O2 -flto -fuse-ld=$linker -D_FORTIFY_SOURCE=2
+    races
+    # Step by step; the last step may be one of its own for each file.
+    for file in known far put; do
+        status 0 "$REDFLAG" cc -Werror -O2 -flto=thin -c $file.c
+    done
+    status 0 "$REDFLAG" cc -Werror -O2 -flto=thin -fuse-ld=$linker known.o -pthread -o known
+    status 0 "$REDFLAG" cc -Werror -O2 -flto=thin -fuse-ld=$linker far.o put.o -pthread -o far
+    races
+    [ $linker = lld ] || continue
+    status 0 "$REDFLAG" cc -O2 -flto=thin -fuse-ld=lld known.o -pthread -Wl,-plugin-opt=thinlto-index-only -o known
+    status 0 "$REDFLAG" cc -O2 -x ir known.o -c -fthinlto-index=known.o.thinlto.bc -o part.o
+    status 0 "$REDFLAG" cc part.o -pthread -o known
+    races
+done
+
+# A word that is read by memcpy() is no call.
+echo '#include <string.h>
+unsigned word(const char *at) { unsigned word; memcpy(&word, at, 4); return word; }' >word.c
+for flags in -O2 "-O2 -flto" "-O2 -flto=thin"; do
+    # shellcheck disable=SC2086
+    status 0 "$REDFLAG" cc $flags -S -emit-llvm word.c -o word.ll
+    ! grep -q 'call .*@memcpy(' word.ll || fail "$flags: a word is copied by a call"
+done
