@@ -405,11 +405,11 @@ static int compile(bool cxx, int argc, char **argv)
         keep_copies(&command, true);
     if (sites.instrument && clang && wish.lto_part)
         keep_copies(&command, false);
+    if (clang && (links || (wish.relocatable && !wish.stops_early))) /* gcc's stays out of what -r makes by itself */
+        rf_words_add(&command, "-fno-sanitize-link-runtime");
     if (links) {
         add_linker(&command, "-rpath", places.lib);
-        if (clang)
-            rf_words_add(&command, "-fno-sanitize-link-runtime");
-        else {
+        if (!clang) {
             rf_words_add(&command, "-L");
             rf_words_add(&command, places.tsan);
         }

@@ -108,6 +108,10 @@ for compiler in gcc clang; do
     status 0 "$REDFLAG" cc -Werror -S touch.c
     status 0 "$REDFLAG" cc -Werror -c touch.s -o assembled.o
     status 0 "$REDFLAG" cc -Werror -r assembled.o -o relocatable.o
+    status 0 "$REDFLAG" cc -Werror -c main.c touch.c
+    status 0 "$REDFLAG" cc -Werror -r main.o touch.o -o relocatable.o
+    status 0 "$REDFLAG" cc -Werror relocatable.o -pthread -o from_one
+    status 66 ./from_one
     status 0 "$REDFLAG" cc -Werror -E -dM main.c
     status 0 "$REDFLAG" cc -fno-sanitize=thread -pthread main.c touch.c -o plain
     status 0 ./plain
