@@ -258,18 +258,29 @@ static uint64_t accu_divide(struct rf_self *self, struct rf_stripe *stripe, uint
     return next;
 }
 
+/* Asked before the first slice is changed: who takes another way then would find the bytes read in this epoch, and not look at the others. */
+static inline bool meets_atomic(const uint64_t *record, unsigned count, unsigned mask)
+{
+    for (unsigned i = 0; i < count; i++)
+        if ((record[i] & RF_WRITES_BIT) && (RF_WORD_M(record[i]) & mask))
+            return true;
+    return false;
+}
+
 /* The lock is held. */
 static bool accu_read_record(struct rf_self *self, struct rf_stripe *stripe, uint64_t *place, uint64_t word, unsigned mask, uint32_t now,
                              bool *known)
 {
     unsigned covered = 0;
+    if (meets_atomic(rf_record_at(RF_WORD_X(word), RF_WORD_M(word)), RF_WORD_M(word), mask))
+        return false;
     for (unsigned i = 0; i < RF_WORD_M(word); i++) {
         uint64_t *at = rf_record_at(RF_WORD_X(word), RF_WORD_M(word)) + i, slice = *at, next;
         unsigned bytes = RF_WORD_M(slice) & mask;
         bool part = RF_WORD_M(slice) != bytes;
         if (!bytes)
             continue;
-        if ((slice & RF_WRITES_BIT) || !(next = accu_read_slice(self, stripe, slice, now, part, known)))
+        if (!(next = accu_read_slice(self, stripe, slice, now, part, known)))
             return false;
         if (next != slice && part)
             word = accu_divide(self, stripe, place, word, i, (next & ~ALL_BYTES) | (uint64_t)bytes << 56, now);
