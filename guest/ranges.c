@@ -79,26 +79,36 @@ static inline bool may_have_units(uint64_t words)
     return (words & RF_ODD_BIT) || (words & RF_LANES_FIRST) == RF_LANES_FIRST;
 }
 
+static inline void set_word(uint64_t *place, uint64_t word)
+{
+    if (__builtin_expect(may_have_units(*place), 0))
+        rf_word_clear(place);
+    if (*place | word)
+        __atomic_store_n(place, word, __ATOMIC_RELAXED);
+}
+
 /* Of memory that is new, so that nobody has it yet. An access by whoever had it before, and still uses it, may be forgotten with the
  * rest; if it is just then making units for the word, they are lost. */
+typedef uint64_t two_words __attribute__((vector_size(16)));
+
 static void set_words(uint64_t *from, uint64_t *to, uint64_t word)
 {
-    for (; from + 4 <= to; from += 4) {
-        uint64_t any = from[0] | from[1] | from[2] | from[3];
-        if (!(any | word)) /* a page that is only looked at needs no memory */
+    two_words both = { word, word };
+    for (; from < to && (uintptr_t)from % sizeof both; from++)
+        set_word(from, word);
+    for (; from + 8 <= to; from += 8) { /* halves of vectors are written at once, which is all that anybody needs */
+        two_words *twos = (two_words *)from, any = twos[0] | twos[1] | twos[2] | twos[3];
+        uint64_t bits = any[0] | any[1];
+        if (!(bits | word)) /* a page that is only looked at needs no memory */
             continue;
-        if (__builtin_expect(may_have_units(any), 0))
-            for (unsigned i = 0; i < 4; i++)
+        if (__builtin_expect(may_have_units(bits), 0))
+            for (unsigned i = 0; i < 8; i++)
                 rf_word_clear(&from[i]);
         for (unsigned i = 0; i < 4; i++)
-            __atomic_store_n(&from[i], word, __ATOMIC_RELAXED);
+            twos[i] = both;
     }
-    for (; from < to; from++) {
-        if (__builtin_expect(may_have_units(*from), 0))
-            rf_word_clear(from);
-        if (*from | word)
-            __atomic_store_n(from, word, __ATOMIC_RELAXED);
-    }
+    for (; from < to; from++)
+        set_word(from, word);
 }
 
 #define GIVE_BACK (RF_PATCH * 4) /* ranges of words from here on go back to the kernel */

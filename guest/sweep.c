@@ -26,6 +26,8 @@
 
 enum { FREE, OWN, NAMED, EMPTIED };
 
+#define AHEAD 12 /* words: so far ahead of the one that is visited another one's units are asked for */
+
 #define ROWS (RF_MOMENT_BLOCK < 64 ? 1 : RF_MOMENT_BLOCK / 64)
 
 /* Where the moments of an emptied block went: in their order, side by side, but for one gap at most. */
@@ -82,16 +84,33 @@ static INLINED uint32_t visit_cell(uint32_t name, visit_fn *visit)
 {
     if (name >= RF_LANES_FIRST) {
         uint64_t *lane = rf_lane_at(name);
-        for (unsigned i = 0; i < RF_GRANULE; i++)
-            lane[i] = (uint64_t)visit((uint32_t)(lane[i] >> 32)) << 32 | visit((uint32_t)lane[i]);
+        for (unsigned i = 0; i < RF_GRANULE; i++) {
+            uint64_t cell = lane[i], next = (uint64_t)visit((uint32_t)(cell >> 32)) << 32 | visit((uint32_t)cell);
+            if (next != cell) /* a line that is only looked at need not be written back */
+                lane[i] = next;
+        }
         return name;
     }
     name = visit(name);
     if (rf_cell_is_pair(name)) {
-        struct rf_pair *pair = rf_pair_at(name);
-        *pair = (struct rf_pair){ visit(pair->w), visit(pair->r) };
+        struct rf_pair *pair = rf_pair_at(name), next = { visit(pair->w), visit(pair->r) };
+        if (next.w != pair->w || next.r != pair->r)
+            *pair = next;
     }
     return name;
+}
+
+/* Lanes and records are far from the words that name them, and a sweep waits for each if it does not ask for it some words before. */
+static INLINED void fetch_units(uint64_t word)
+{
+    if (rf_word_has_lanes(word))
+        __builtin_prefetch(rf_lane_at(RF_WORD_X(word)));
+    else if (rf_word_has_map(word))
+        __builtin_prefetch(rf_readers_at(RF_WORD_Y(word)));
+    else if (rf_word_is_record(word))
+        __builtin_prefetch(rf_record_at(RF_WORD_X(word), RF_WORD_M(word)));
+    else if (rf_cell_is_pair(RF_WORD_X(word)))
+        __builtin_prefetch(rf_pair_at(RF_WORD_X(word)));
 }
 
 static INLINED uint64_t visit_slice(uint64_t slice, visit_fn *visit)
@@ -152,9 +171,12 @@ static INLINED void visit_all(visit_fn *visit)
             if (!touched[patch])
                 continue;
             uint64_t *word = (uint64_t *)(RF_PATCHES + (((district << 12) + patch) << RF_PATCH_BITS));
-            for (uint64_t *end = word + RF_PATCH / sizeof *word; word < end; word++)
+            for (uint64_t *end = word + RF_PATCH / sizeof *word; word < end; word++) {
+                if (end - word > AHEAD && word[AHEAD])
+                    fetch_units(word[AHEAD]);
                 if (*word)
                     visit_word(word, visit);
+            }
         }
     }
 }
