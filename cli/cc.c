@@ -42,10 +42,12 @@ struct wish {
     bool inputs;       /* there is something to compile or link */
     bool all_headers;  /* ... but it is only headers, to be precompiled */
     bool all_assembly; /* ... but nothing that a sanitizer could instrument: clang warns of options without use */
+    bool all_bitcode;  /* ... but it is LLVM's, which includes no headers: the same */
     bool sources;      /* ... among it C or C++ */
     bool other_checks; /* -fsanitize= names others than thread */
     bool transactions; /* -fgnu-tm */
     bool lto;          /* -flto, in any of its forms */
+    bool lld;          /* the linker, which needs no -flto: it knows bitcode when it meets it */
     bool lto_part;     /* -fthinlto-index=: what a link with -flto does, for one file */
     bool shared, relocatable, no_libraries;
     bool not_ours;     /* -fno-sanitize=thread or all has the last word: the runtime stays out, as the compiler's own would */
@@ -65,7 +67,7 @@ static const char *const questions[] = { "--version", "--help", "-dumpversion", 
  *    but also that a word that is read by memcpy(), as from a file's format, is a call from the start. */
 static const char *const copies[] = { "memcpy",  "memmove", "memset",   "mempcpy",      "memccpy",       "strncpy",      "strcat",        "strncat",
                                       "strncmp", "sprintf", "snprintf", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk",
-                                      "__strncpy_chk" };
+                                      "__strncpy_chk", "__strcpy_chk", "__stpcpy_chk" };
 
 static bool is_header(const char *name)
 {
@@ -78,6 +80,12 @@ static bool is_assembly(const char *name, const char *language)
 {
     const char *dot = strrchr(name, '.');
     return language ? !strcmp(language, "assembler") : dot && !strcmp(dot, ".s");
+}
+
+static bool is_bitcode(const char *name, const char *language)
+{
+    const char *dot = strrchr(name, '.');
+    return language ? !strcmp(language, "ir") : dot && (!strcmp(dot, ".bc") || !strcmp(dot, ".ll"));
 }
 
 static void sanitizers(struct wish *wish, const char *list, bool on)
@@ -101,7 +109,7 @@ static void look_in_file(struct wish *wish, const char *name, unsigned depth)
     struct rf_words inside = { NULL, 0 };
     if (depth >= RF_WORDS_DEPTH || !rf_words_of_file(&inside, name)) {
         wish->inputs = true;
-        wish->all_headers = wish->all_assembly = false;
+        wish->all_headers = wish->all_assembly = wish->all_bitcode = false;
         return;
     }
     look(wish, &inside, depth + 1);
@@ -110,8 +118,22 @@ static void look_in_file(struct wish *wish, const char *name, unsigned depth)
             wish->refused = "-static-libtsan inside a response file: take it out, the runtime is a shared library";
 }
 
+/* What says how bitcode becomes code: it may stand in REDFLAG_CC, too. */
+static bool look_at_link(struct wish *wish, const char *word)
+{
+    if (!strcmp(word, "-flto") || rf_word_starts(word, "-flto=") || !strcmp(word, "-fno-lto"))
+        wish->lto = word[2] == 'l';
+    else if (rf_word_starts(word, "-fuse-ld=") || rf_word_starts(word, "--ld-path="))
+        wish->lld = strstr(word, "lld") != NULL;
+    else
+        return false;
+    return true;
+}
+
 static void look_at(struct wish *wish, const char *word, const char *next, unsigned depth)
 {
+    if (look_at_link(wish, word))
+        return;
     if (word[0] == '@' && word[1]) {
         look_in_file(wish, word + 1, depth);
     } else if (word[0] != '-' || !word[1]) {
@@ -119,6 +141,7 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         if (!(wish->language ? strstr(wish->language, "-header") != NULL : is_header(word)))
             wish->all_headers = false;
         wish->all_assembly &= is_assembly(word, wish->language);
+        wish->all_bitcode &= is_bitcode(word, wish->language);
         wish->sources |= rf_cc_is_source(word, wish->language);
     } else if (rf_word_in(stop_early, word)) {
         wish->stops_early = true;
@@ -142,8 +165,6 @@ static void look_at(struct wish *wish, const char *word, const char *next, unsig
         wish->refused = "a static program cannot be watched: the runtime is a shared library; link without -static";
     } else if (!strcmp(word, "-fgnu-tm") || !strcmp(word, "-fno-gnu-tm")) {
         wish->transactions = word[2] == 'g';
-    } else if (!strcmp(word, "-flto") || rf_word_starts(word, "-flto=") || !strcmp(word, "-fno-lto")) {
-        wish->lto = word[2] == 'l';
     } else if (rf_word_starts(word, "-fthinlto-index=")) {
         wish->lto_part = true;
     } else if (rf_word_starts(word, "-fsanitize=")) {
@@ -352,7 +373,9 @@ static int compile(bool cxx, int argc, char **argv)
     }
     for (int i = 1; i < argc; i++)
         rf_words_add(&arguments, argv[i]);
-    struct wish wish = { .all_headers = true, .all_assembly = true };
+    struct wish wish = { .all_headers = true, .all_assembly = true, .all_bitcode = true };
+    for (size_t i = 1; i < command.count; i++)
+        look_at_link(&wish, command.word[i]);
     look(&wish, &arguments, 0);
 
     struct rf_places places;
@@ -394,18 +417,18 @@ static int compile(bool cxx, int argc, char **argv)
         tell_pass(&command, &compiler, &arguments, clang, "vectorize-slp", "=0");
     if (placed && !clang && compiles && !every_access && !candidates && !bitcode && !wish.transactions)
         add_plugin(&command, &compiler, &places);
-    if (placed && places.include[0] && !wish.all_assembly) {
+    if (placed && places.include[0] && !wish.all_assembly && !wish.all_bitcode) {
         rf_words_add(&command, "-idirafter");
         rf_words_add(&command, places.include);
     }
     struct rf_words first = { NULL, 0 }; /* what compiles, and does not link */
     for (size_t i = 0; i < command.count; i++)
         rf_words_add(&first, command.word[i]);
-    if (sites.instrument && clang && wish.lto && !wish.stops_early)
+    if (clang && (wish.lto || wish.lld) && !wish.stops_early)
         keep_copies(&command, true);
     if (sites.instrument && clang && wish.lto_part)
         keep_copies(&command, false);
-    if (clang && (links || (wish.relocatable && !wish.stops_early))) /* gcc's stays out of what -r makes by itself */
+    if (clang && !wish.not_ours && (links || (wish.relocatable && !wish.stops_early))) /* gcc's stays out of what -r makes by itself */
         rf_words_add(&command, "-fno-sanitize-link-runtime");
     if (links) {
         add_linker(&command, "-rpath", places.lib);
@@ -417,7 +440,7 @@ static int compile(bool cxx, int argc, char **argv)
         bool by_name = clang || !sites.instrument ? wish.shared || !wish.no_libraries : wish.shared && wish.no_libraries;
         if (!wish.not_ours && by_name)
             add_runtime(&command, &places);
-        if (clang && wish.other_checks)
+        if (clang && !wish.not_ours && wish.other_checks)
             add_other_checks(&command, &compiler, cxx);
     }
     if (inlines && compiles && sites.instrument && !wish.not_ours) {

@@ -124,6 +124,9 @@ for compiler in gcc clang; do
     status 0 "$REDFLAG" cc -fsanitize=undefined -pthread main.c touch.c -o both
     status 66 ./both
     status 1 "$REDFLAG" cc -fsanitize=address main.c touch.c -o never
+    # ... unless it comes instead of ours: then its runtime comes with it.
+    status 0 "$REDFLAG" cc -pthread main.c touch.c -fno-sanitize=thread -fsanitize=address -o other
+    status 0 env ASAN_OPTIONS=detect_leaks=0 ./other
     # Questions.
     status 0 "$REDFLAG" cc --version
     said "$compiler"

@@ -77,6 +77,8 @@ void put(int how, const char *from, size_t size)
     case 'p': *(char *)mempcpy(shared, from, size - 1) = 0; break;
     case 'f': snprintf(shared, size, "%s", from); break;
     case 'u': memccpy(shared, from, 0, size); break;
+    case 'y': strcpy(shared, from); break;
+    case 'Y': stpcpy(shared, from); break;
     }
 }
 C
@@ -90,7 +92,7 @@ cat >far.c <<'C'
 #include "put.h"
 static void *copy(void *how)
 {
-    static const char text[16] = "fifteen letters";
+    static const char text[16] = "fifteen letters", less[12] = "11 letters!";
     switch (*(char *)how) {
     case 'c': put('c', text, 12); break;
     case 'n': put('n', text, 12); break;
@@ -98,6 +100,8 @@ static void *copy(void *how)
     case 'p': put('p', text, 12); break;
     case 'f': put('f', text, 12); break;
     case 'u': put('u', text, 12); break;
+    case 'y': put('y', less, 12); break;
+    case 'Y': put('Y', less, 12); break;
     }
     return how;
 }
@@ -123,7 +127,7 @@ races() {
             status 66 ./known "$size" "$how"
         done
     done
-    for how in c n a p f u; do
+    for how in c n a p f u y Y; do
         status 66 ./far "$how"
     done
 }
@@ -168,10 +172,35 @@ for linker in bfd gold lld; do
     races
     [ $linker = lld ] || continue
     status 0 "$REDFLAG" cc -O2 -flto=thin -fuse-ld=lld known.o -pthread -Wl,-plugin-opt=thinlto-index-only -o known
-    status 0 "$REDFLAG" cc -O2 -x ir known.o -c -fthinlto-index=known.o.thinlto.bc -o part.o
+    status 0 "$REDFLAG" cc -Werror -O2 -x ir known.o -c -fthinlto-index=known.o.thinlto.bc -o part.o
     status 0 "$REDFLAG" cc part.o -pthread -o known
     races
 done
+
+# This linker knows bitcode when it meets it.
+if clang -fuse-ld=lld empty.c -o empty >/dev/null 2>&1; then
+    for lto in -flto -flto=thin; do
+        for file in known far put; do
+            status 0 "$REDFLAG" cc -O2 $lto -c $file.c
+        done
+        status 0 "$REDFLAG" cc -Werror -fuse-ld=lld known.o -pthread -o known
+        status 0 "$REDFLAG" cc -Werror -fuse-ld=lld far.o put.o -pthread -o far
+        races
+    done
+else
+    echo "copies: clang has no lld: what it links without -flto is skipped"
+fi
+
+# The flag may be the compiler's own, and what is compiled in the same step need have no hooks.
+REDFLAG_CC="clang -flto"
+build -O2
+races
+REDFLAG_CC=clang
+echo 'int unused_here;' >none.c
+echo "known.c:1" >sites.txt
+status 0 "$REDFLAG" cc -O2 -flto -c known.c
+status 0 "$REDFLAG" cc --sites sites.txt -O2 -flto none.c known.o -pthread -o known
+status 66 ./known 16 c
 
 # A word that is read by memcpy() is no call.
 echo '#include <string.h>
