@@ -89,6 +89,7 @@ FEWER_CFLAGS = -std=c++17 -I. -isystem $(shell $(LLVM_CONFIG) --includedir) -Wal
 # What `redflag cc` gives to gcc, which takes plugins of C++ that were made for just its version: built where gcc's headers for them are.
 PLUGIN_HEADERS := $(patsubst %/gcc-plugin.h,%,$(wildcard $(shell gcc -print-file-name=plugin 2>/dev/null)/include/gcc-plugin.h))
 PLUGIN := $(if $(PLUGIN_HEADERS),$(B)/lib/redflag/redflag-gcc-$(shell gcc -dumpfullversion).so)
+PLUGIN_COPIES = $(subst /redflag-gcc-,/redflag-copies-gcc-,$(PLUGIN))
 PLUGIN_OBJS := $(patsubst %.cc,$(B)/obj/%.o,$(wildcard plugin/*.cc))
 PLUGIN_CFLAGS = -std=c++17 -I. -isystem $(PLUGIN_HEADERS) -Wall -Wextra -Werror -O2 -g1 -fPIC -fno-rtti -fno-exceptions
 
@@ -192,6 +193,7 @@ $(PLUGIN): $(PLUGIN_OBJS)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  link  $@")
 	$(Q)g++ -shared -o $@ $^
+	@ln -sf $(@F) $(PLUGIN_COPIES)
 
 $(FLEET): $(FLEET_OBJS)
 	$(if $(V),,@echo "  ar    $@")
@@ -337,7 +339,7 @@ install: all
 	install -m 644 $(GO_FILES) $(LIB_DIR)/redflag/go
 	$(if $(STATIC),install -m 755 $(STATIC) $(LIB_DIR)/redflag)
 	$(if $(INLINE),install -m 755 $(firstword $(INLINE)) $(LIB_DIR)/redflag && install -m 644 $(lastword $(INLINE)) $(LIB_DIR)/redflag)
-	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(LIB_DIR)/redflag)
+	$(if $(PLUGIN),install -m 644 $(PLUGIN) $(LIB_DIR)/redflag && ln -sf $(notdir $(PLUGIN)) $(LIB_DIR)/redflag/$(notdir $(PLUGIN_COPIES)))
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(RT)) $(LIB_DIR)/redflag/tsan/$$name; done
 	install -d $(LIB_DIR)/redflag/chase
 	set -e; for name in $(RT_NAMES); do ln -sf ../../$(notdir $(CHASE)) $(LIB_DIR)/redflag/chase/$$name; done

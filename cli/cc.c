@@ -15,9 +15,9 @@
  * 5. With --sites nothing tells where functions begin and end: clang would do so in every function of the file, also in those that it has to
  *    leave alone, and `redflag chase`, which such a program is built for, unwinds the stack. Nor with -fgnu-tm: gcc 12 crashes over the exit
  *    hook of a function that is called in a transaction.
- * 6. gcc gets a plugin that finds the same races with fewer hooks (plugin/), if one was made for its version; with --inline clang's output
- *    gets passes that do (inline/fewer.h). Not where accesses are sites,
- *    which --every-access, --bitcode and --sites say; nor with -fgnu-tm, whose accesses in transactions are others' than plain ones.
+ * 6. gcc gets a plugin that finds the same races with fewer hooks, and those of copies that it forgets (plugin/), if one was made for its version;
+ *    with --inline clang's output gets passes that do (inline/fewer.h). With --every-access only copies get theirs. Not where accesses are
+ *    sites, which --bitcode and --sites say; nor with -fgnu-tm, whose accesses in transactions are others' than plain ones.
  */
 #include <errno.h>
 #include <limits.h>
@@ -333,14 +333,14 @@ static void tell_passes(struct rf_words *command, const struct rf_words *compile
 }
 
 /* Invariant 6. */
-static void add_plugin(struct rf_words *command, const struct rf_words *compiler, const struct rf_places *places)
+static void add_plugin(struct rf_words *command, const struct rf_words *compiler, const struct rf_places *places, bool fewer)
 {
     static const char begin[] = "-fplugin=";
     char version[64], option[sizeof begin + PATH_MAX];
     strcpy(option, begin);
     ask(compiler, "-dumpfullversion", version, sizeof version);
     version[strcspn(version, "\n")] = 0;
-    if (rf_cli_plugin(places, version, option + strlen(begin), PATH_MAX))
+    if (rf_cli_plugin(places, version, fewer, option + strlen(begin), PATH_MAX))
         rf_words_add(command, option);
 }
 
@@ -415,8 +415,8 @@ static int compile(bool cxx, int argc, char **argv)
         tell_passes(&command, &compiler, &arguments, clang, candidates || bitcode, candidates || wish.transactions);
     if (sites.instrument && compiles && wish.sources && bitcode && clang) /* one store of two lines': doc/caper.md */
         tell_pass(&command, &compiler, &arguments, clang, "vectorize-slp", "=0");
-    if (placed && !clang && compiles && !every_access && !candidates && !bitcode && !wish.transactions)
-        add_plugin(&command, &compiler, &places);
+    if (placed && !clang && (compiles || (links && wish.lto)) && !candidates && !bitcode && !wish.transactions)
+        add_plugin(&command, &compiler, &places, !every_access);
     if (placed && places.include[0] && !wish.all_assembly && !wish.all_bitcode) {
         rf_words_add(&command, "-idirafter");
         rf_words_add(&command, places.include);

@@ -205,7 +205,7 @@ static void plugin(const struct rf_places *places)
     char version[64], path[PATH_MAX];
     if (!ask("gcc -dumpfullversion 2>/dev/null", version, sizeof version))
         return;
-    if (rf_cli_plugin(places, version, path, sizeof path))
+    if (rf_cli_plugin(places, version, true, path, sizeof path))
         line("ok", "fewer checks", "%s", path);
     else
         line("note", "fewer checks", "there is no plugin for gcc %s: every access has a check of its own, which is slower", version);

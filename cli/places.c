@@ -49,8 +49,8 @@ bool rf_cli_places(struct rf_places *places, const char *who)
     return false;
 }
 
-bool rf_cli_plugin(const struct rf_places *places, const char *version, char *path, size_t size)
+bool rf_cli_plugin(const struct rf_places *places, const char *version, bool fewer, char *path, size_t size)
 {
-    int length = snprintf(path, size, "%s/redflag/redflag-gcc-%s.so", places->lib, version);
+    int length = snprintf(path, size, "%s/redflag/redflag-%sgcc-%s.so", places->lib, fewer ? "" : "copies-", version);
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }

@@ -20,7 +20,7 @@ struct rf_places {
 /* False, with one line that says where it was looked for, if it is in neither place. Nothing is said if `who` is NULL. */
 bool rf_cli_places(struct rf_places *places, const char *who);
 
-/* The plugin for gcc of this version (plugin/main.cc); false: there is none. */
-bool rf_cli_plugin(const struct rf_places *places, const char *version, char *path, size_t size);
+/* The plugin for gcc of this version (plugin/main.cc), by the name by which it makes fewer checks, or only those of copies; false: there is none. */
+bool rf_cli_plugin(const struct rf_places *places, const char *version, bool fewer, char *path, size_t size);
 
 #endif

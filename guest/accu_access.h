@@ -161,7 +161,7 @@ static inline __attribute__((always_inline)) bool accu_word_step(struct rf_self 
     if (__builtin_expect(!__atomic_compare_exchange_n(place, &word, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE), 0))
         return false;
     rf_touch(place);
-    if (alone && again)
+    if (alone && again && (!writes || accu_writes_on(self, RF_WORD_X(next)))) /* more bytes would join it without a look at X */
         rf_keep_step(self, word, next, pc, addr, size, flags, 0);
     return true;
 }

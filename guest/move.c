@@ -69,15 +69,15 @@ static void copy_granule(uintptr_t to, uintptr_t from, unsigned mask)
     rf_policy_settle(word);
     rf_slices_of(word, &old);
     slices.twofold = old.twofold;
-    for (unsigned i = 0; i < old.count; i++) {
+    for (unsigned i = 0; i < old.count; i++)
         if (old.list[i].mask & ~mask & 0xff)
             add(&slices, &old.list[i], old.list[i].mask & ~mask);
-        else if (rf_word_has_units(word))
-            ftm_clear(&step, &old.list[i].cell);
-    }
     add_moved(&slices, first, -offset, mask, &step);
     if (offset)
         add_moved(&slices, first + RF_GRANULE, (int)RF_GRANULE - offset, mask, &step);
+    for (unsigned i = 0; rf_word_has_units(word) && i < old.count; i++) /* not before: where the ranges overlap, this granule is a source, too */
+        if (!(old.list[i].mask & ~mask & 0xff))
+            ftm_clear(&step, &old.list[i].cell);
     rf_slices_gather(&slices, &step);
     rf_slices_join(&slices);
     uint64_t next = rf_slices_word(&slices, &step, 0), expected = word;

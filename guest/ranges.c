@@ -37,6 +37,7 @@ void rf_word_clear(uint64_t *place)
         struct rf_slices slices;
         struct rf_step step = { .stripe = stripe };
         rf_slices_of(word, &slices);
+        __atomic_store_n(place, 0, __ATOMIC_RELEASE); /* before its units are others' */
         rf_word_end_record(stripe, word);
         rf_slices_end(&slices, &step);
     }
@@ -87,10 +88,10 @@ static inline void set_word(uint64_t *place, uint64_t word)
         __atomic_store_n(place, word, __ATOMIC_RELAXED);
 }
 
-/* Of memory that is new, so that nobody has it yet. An access by whoever had it before, and still uses it, may be forgotten with the
- * rest; if it is just then making units for the word, they are lost. */
 typedef uint64_t two_words __attribute__((vector_size(16)));
 
+/* Of memory that is new, so that nobody has it yet. An access by whoever had it before, and still uses it, may be forgotten with the
+ * rest; if it is just then making units for the word, they are lost. */
 static void set_words(uint64_t *from, uint64_t *to, uint64_t word)
 {
     two_words both = { word, word };

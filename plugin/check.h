@@ -43,7 +43,8 @@ void rf_check_remove(gimple_stmt_iterator *at);
 /* Hooks that gcc has no name for live as long as the compiler. */
 void rf_check_roots(const char *plugin);
 
-/* The passes, one after the other. */
+/* The passes, one after the other. The first one makes checks, the others leave them out. */
+void rf_check_copies(function *function);
 void rf_join_neighbours(function *function);
 bool rf_leave_loops(void);                   /* true: each of them has an end */
 bool rf_remove_repeated(function *function); /* true: nothing synchronises */

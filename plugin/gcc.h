@@ -28,7 +28,12 @@
 #include <tree-scalar-evolution.h>
 #include <tree-ssa-loop-ivopts.h>
 #include <tree-ssa-loop-niter.h>
+#include <tree-ssa-alias.h>
 #include <tree-ssa-loop.h>
 #include <varasm.h>
+/* and those that need several of these */
+#include <attribs.h>
+/* last */
+#include <asan.h>
 
 #endif

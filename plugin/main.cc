@@ -1,5 +1,5 @@
-/* A plugin of gcc, which `redflag cc` gives it: behind gcc's own pass that puts in the checks of -fsanitize=thread, passes that find the same
- * races with fewer of them. Each of its files is one.
+/* A plugin of gcc, which `redflag cc` gives it: behind gcc's own pass that puts in the checks of -fsanitize=thread, one that puts in those that it has
+ * forgotten, and others that find the same races with fewer of them. Each of its files is one. By its other name it leaves no check out.
  */
 #include "plugin/check.h"
 
@@ -9,18 +9,21 @@ static const pass_data about = {
     GIMPLE_PASS, "redflag", OPTGROUP_NONE, TV_NONE, PROP_ssa | PROP_cfg, 0, 0, 0, TODO_update_ssa_only_virtuals
 };
 
-class fewer_checks : public gimple_opt_pass
+class checks : public gimple_opt_pass
 {
   public:
-    explicit fewer_checks(gcc::context *context) : gimple_opt_pass(about, context)
+    checks(gcc::context *context, bool fewer) : gimple_opt_pass(about, context), fewer(fewer)
     {
     }
-    bool gate(function *function) final override
+    bool gate(function *) final override
     {
-        return (flag_sanitize & SANITIZE_THREAD) && !flag_non_call_exceptions && !function->calls_setjmp;
+        return flag_sanitize & SANITIZE_THREAD;
     }
     unsigned execute(function *function) final override
     {
+        rf_check_copies(function);
+        if (!fewer || flag_non_call_exceptions || function->calls_setjmp)
+            return 0;
         rf_join_neighbours(function);
         bool ends = rf_leave_loops(), is_quiet = rf_remove_repeated(function);
         if (ends && is_quiet)
@@ -28,13 +31,17 @@ class fewer_checks : public gimple_opt_pass
         rf_prefetch_histories(function);
         return 0;
     }
+
+  private:
+    bool fewer;
 };
 
 int plugin_init(plugin_name_args *plugin, plugin_gcc_version *version)
 {
     if (!plugin_default_version_check(version, &gcc_version))
         return 0; /* another gcc than it was made for: all checks stay */
-    register_pass_info place = { new fewer_checks(g), "tsan", 1, PASS_POS_INSERT_AFTER };
+    bool fewer = !strstr(plugin->base_name, "copies");
+    register_pass_info place = { new checks(g, fewer), "tsan", 1, PASS_POS_INSERT_AFTER };
     register_callback(plugin->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &place);
     rf_check_roots(plugin->base_name);
     return 0;

@@ -847,6 +847,7 @@ int main(void)
                                         cmocka_unit_test(test_frames_below),
                                         cmocka_unit_test(test_long_range),
                                         cmocka_unit_test(test_large_sets), cmocka_unit_test(test_acculock),
+                                        cmocka_unit_test(test_acculock_walks),
                                         cmocka_unit_test(test_acculock_atomics),
                                         cmocka_unit_test(test_multilock) };
     return cmocka_run_group_tests_name("guest granules", tests, begin, NULL);
