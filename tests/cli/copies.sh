@@ -210,3 +210,41 @@ for flags in -O2 "-O2 -flto" "-O2 -flto=thin"; do
     status 0 "$REDFLAG" cc $flags -S -emit-llvm word.c -o word.ll
     ! grep -q 'call .*@memcpy(' word.ll || fail "$flags: a word is copied by a call"
 done
+
+# gcc makes moves of such calls after it has put in its hooks: its plugin has hooks for them (plugin/copies.cc).
+ls "$(dirname "$REDFLAG")"/lib/redflag/redflag-copies-gcc-*.so >/dev/null 2>&1 || {
+    echo "copies: the plugin for gcc was not built: skipped"
+    exit 0
+}
+unset REDFLAG_CC REDFLAG_CXX
+for flags in -O1 -O2 -O3 "-O2 --every-access" "-O2 -fnon-call-exceptions" "-O2 -flto" "-O2 -flto -D_FORTIFY_SOURCE=2"; do
+    # shellcheck disable=SC2086
+    build $flags
+    races
+done
+for file in known far put; do
+    status 0 "$REDFLAG" cc -Werror -O2 -flto -c $file.c
+done
+status 0 "$REDFLAG" cc -Werror -O2 -flto known.o -pthread -o known
+status 0 "$REDFLAG" cc -Werror -O2 -flto far.o put.o -pthread -o far
+races
+# Through pointers, of which only the size is known; what is only the function's own needs none, nor does what is not to be looked at.
+cat >through.c <<'C'
+#include <string.h>
+void copy(char *to, const char *from) { memcpy(to, from, 24); }
+void fill(char *to) { memset(to, 0, 12); }
+void name(char *to) { strcpy(to, "eleven more"); }
+int same(const char *one, const char *other) { return !memcmp(one, other, 16); }
+int own(int i) { char table[24]; memset(table, 7, sizeof table); return table[i % 24]; }
+__attribute__((no_sanitize("thread"))) void unseen(char *to, const char *from) { memcpy(to, from, 24); }
+C
+status 0 "$REDFLAG" cc -Werror -O2 -S through.c -o through.s
+has() {
+    sed -n "/^$1:/,/^\.LFE/p" through.s | grep -c "$2" || true
+}
+for function in "copy read_range 1" "copy write_range 1" "fill write_range 1" "name write_range 1" "same read_range\|tsan_read16 2" \
+    "own _range 0" "unseen tsan 0"; do
+    # shellcheck disable=SC2086
+    set -- $function
+    [ "$(has "$1" "$2")" = "$3" ] || fail "$1 has $(has "$1" "$2") checks ($2) instead of $3"
+done
