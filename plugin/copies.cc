@@ -1,9 +1,11 @@
-/* Copies whose size is known: memcpy(), memset() and their like. gcc has no check for them, as the functions of these names have one; but later it
- * makes moves of the calls, which nobody looks at. So they get checks as any other access.
+/* Copies that gcc has no checks for, and nobody looks at: they get some as any other access.
+ *  - memcpy(), memset() and their like of a size that is known. The functions of these names have checks, but later gcc makes moves of the calls.
+ *  - Structures that a call is given by value, or whose value it returns. These are no statements of their own.
  *
  * 1. A check that the function makes as well, where it is called after all, repeats one of the same epoch: it costs little and tells nothing new.
  * 2. memcmp() compares all bytes that it is told to, says the language: moves do, and may not stop at the first that differ.
  * 3. What is only the function's own is not checked, as gcc's own pass does it: a variable whose address nobody else has, a constant.
+ * 4. A result is written when the call has come back, says the language: what it did in between may have ordered the write.
  */
 #include "plugin/check.h"
 
@@ -51,11 +53,9 @@ static tree size_of(gimple *statement, const copy &copy)
 }
 
 /* Invariant 3. */
-static bool is_own(tree pointer)
+static bool is_own(tree reference)
 {
-    if (TREE_CODE(pointer) != ADDR_EXPR)
-        return false;
-    tree base = get_base_address(TREE_OPERAND(pointer, 0));
+    tree base = get_base_address(reference);
     if (!base || TREE_CODE(base) == STRING_CST || CONSTANT_CLASS_P(base) || TREE_READONLY(base))
         return true;
     if (!DECL_P(base) || is_global_var(base))
@@ -70,8 +70,52 @@ static bool is_own(tree pointer)
 static void check_before(gimple_stmt_iterator *at, int argument, tree size, bool write)
 {
     tree pointer = argument < 0 ? NULL_TREE : gimple_call_arg(gsi_stmt(*at), argument);
-    if (pointer && !is_own(pointer))
+    if (pointer && !(TREE_CODE(pointer) == ADDR_EXPR && is_own(TREE_OPERAND(pointer, 0))))
         gsi_insert_before(at, rf_check_call(pointer, size, 1, write, gimple_location(gsi_stmt(*at))), GSI_SAME_STMT);
+}
+
+static void check_copy(gimple_stmt_iterator *at)
+{
+    copy copy;
+    tree size = copy_of(gsi_stmt(*at), &copy) ? size_of(gsi_stmt(*at), copy) : NULL_TREE;
+    if (!size)
+        return;
+    check_before(at, copy.from, size, false);
+    check_before(at, copy.also_from, size, false);
+    check_before(at, copy.to, size, true);
+}
+
+/* The check of a structure in memory; NULL: it needs none. */
+static gimple_seq structure_check(tree structure, bool write, location_t place)
+{
+    if (!structure || is_gimple_reg_type(TREE_TYPE(structure)) || !(DECL_P(structure) || REFERENCE_CLASS_P(structure)) ||
+        TREE_THIS_VOLATILE(structure) || !ADDR_SPACE_GENERIC_P(TYPE_ADDR_SPACE(TREE_TYPE(structure))) || is_own(structure))
+        return NULL;
+    tree size = TYPE_SIZE_UNIT(TREE_TYPE(structure));
+    if (!size || !tree_fits_uhwi_p(size) || integer_zerop(size))
+        return NULL;
+    gimple_seq made = NULL;
+    tree pointer = force_gimple_operand(build_fold_addr_expr(unshare_expr(structure)), &made, true, NULL_TREE);
+    gimple_seq_add_stmt(&made, rf_check_call(pointer, size, 1, write, place));
+    return made;
+}
+
+static void check_structures(gimple_stmt_iterator *at)
+{
+    gimple *call = gsi_stmt(*at);
+    if (!is_gimple_call(call) || gimple_call_internal_p(call))
+        return;
+    for (unsigned i = 0; i < gimple_call_num_args(call); i++)
+        if (gimple_seq made = structure_check(gimple_call_arg(call, i), false, gimple_location(call)))
+            gsi_insert_seq_before(at, made, GSI_SAME_STMT);
+    gimple_seq made = structure_check(gimple_call_lhs(call), true, gimple_location(call));
+    if (!made)
+        return;
+    edge on = stmt_ends_bb_p(call) ? find_fallthru_edge(gimple_bb(call)->succs) : NULL; /* where exceptions leave it on another */
+    if (on)
+        gsi_insert_seq_on_edge_immediate(on, made);
+    else if (!stmt_ends_bb_p(call))
+        gsi_insert_seq_after(at, made, GSI_CONTINUE_LINKING);
 }
 
 void rf_check_copies(function *function)
@@ -81,12 +125,7 @@ void rf_check_copies(function *function)
     basic_block block;
     FOR_EACH_BB_FN (block, function)
         for (gimple_stmt_iterator at = gsi_start_bb(block); !gsi_end_p(at); gsi_next(&at)) {
-            copy copy;
-            tree size = copy_of(gsi_stmt(at), &copy) ? size_of(gsi_stmt(at), copy) : NULL_TREE;
-            if (!size)
-                continue;
-            check_before(&at, copy.from, size, false);
-            check_before(&at, copy.also_from, size, false);
-            check_before(&at, copy.to, size, true);
+            check_copy(&at);
+            check_structures(&at);
         }
 }

@@ -12,12 +12,12 @@ static const pass_data about = {
 class checks : public gimple_opt_pass
 {
   public:
-    checks(gcc::context *context, bool fewer) : gimple_opt_pass(about, context), fewer(fewer)
+    checks(gcc::context *context, bool optimised, bool fewer) : gimple_opt_pass(about, context), optimised(optimised), fewer(fewer)
     {
     }
     bool gate(function *) final override
     {
-        return flag_sanitize & SANITIZE_THREAD;
+        return (flag_sanitize & SANITIZE_THREAD) && optimised == !!optimize;
     }
     unsigned execute(function *function) final override
     {
@@ -33,6 +33,7 @@ class checks : public gimple_opt_pass
     }
 
   private:
+    bool optimised; /* gcc has a pass of its own for what is not */
     bool fewer;
 };
 
@@ -41,8 +42,10 @@ int plugin_init(plugin_name_args *plugin, plugin_gcc_version *version)
     if (!plugin_default_version_check(version, &gcc_version))
         return 0; /* another gcc than it was made for: all checks stay */
     bool fewer = !strstr(plugin->base_name, "copies");
-    register_pass_info place = { new checks(g, fewer), "tsan", 1, PASS_POS_INSERT_AFTER };
+    register_pass_info place = { new checks(g, true, fewer), "tsan", 1, PASS_POS_INSERT_AFTER };
     register_callback(plugin->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &place);
+    register_pass_info unoptimised = { new checks(g, false, false), "tsan0", 1, PASS_POS_INSERT_AFTER };
+    register_callback(plugin->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &unoptimised);
     rf_check_roots(plugin->base_name);
     return 0;
 }

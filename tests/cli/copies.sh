@@ -228,6 +228,54 @@ done
 status 0 "$REDFLAG" cc -Werror -O2 -flto known.o -pthread -o known
 status 0 "$REDFLAG" cc -Werror -O2 -flto far.o put.o -pthread -o far
 races
+# `value HOW`: a structure goes into a call by value, or is what one returns.
+cat >value.c <<'C'
+#include <pthread.h>
+struct s { char text[64]; } shared, table[4];
+int sum;
+#define APART __attribute__((noinline, noipa))
+APART int take(struct s s) { return s.text[5]; }
+APART int take_more(int count, ...) { return count; }
+APART struct s give(int i) { struct s s = { { 0 } }; s.text[3] = (char)i; return s; }
+static void *copy(void *how)
+{
+    switch (*(char *)how) {
+    case 't': sum = take(shared); break;
+    case 'v': sum = take_more(1, shared); break;
+    case 'g': shared = give(3); break;
+    case 'i': table[sum] = give(3); break;
+    case 'n': { struct s own = give(1); sum = take(own); }
+    }
+    return how;
+}
+static void *change(void *how)
+{
+    if (*(char *)how != 'n')
+        shared.text[3] = table[0].text[3] = 2;
+    return how;
+}
+int main(int argc, char **argv)
+{
+    pthread_t a, b;
+    void *how = argv[argc - 1];
+    pthread_create(&a, 0, copy, how);
+    pthread_create(&b, 0, change, how);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return shared.text[0] + table[0].text[0]; /* else nobody would read them */
+}
+C
+cp value.c value.cc
+for flags in -O0 -O1 -O2 "-O2 --every-access" "-O2 -flto"; do
+    for file in "cc value.c" "c++ -fnon-call-exceptions value.cc"; do
+        # shellcheck disable=SC2086
+        status 0 "$REDFLAG" ${file% *} -Werror $flags ${file##* } -pthread -o value
+        for how in t v g i; do
+            status 66 ./value $how
+        done
+        status 0 ./value n
+    done
+done
 # Through pointers, of which only the size is known; what is only the function's own needs none, nor does what is not to be looked at.
 cat >through.c <<'C'
 #include <string.h>
