@@ -487,14 +487,17 @@ void rf_lock_released(uintptr_t addr, unsigned flags, uintptr_t pc)
         if (read && object->owner == me)
             read = false;
     }
+    /* Who does not own it may come while its owner hands on without the object's lock (rf_lock_released_quickly), and may be refused (EPERM): so
+     * it adds to what readers have handed on, and leaves the rest alone. */
+    bool adds = read || object->owner != me;
     if (!self->ignore_sync) {
-        rf_tap_lock(self, read ? RF_READ_RELEASE : RF_RELEASE, object, pc);
+        rf_tap_lock(self, adds ? RF_READ_RELEASE : RF_RELEASE, object, pc);
         struct rf_thread *published = rf_accu_published(self);
-        if (read)
+        if (adds)
             rf_clock_room(&object->sync.readers, published->clock.len);
         else
             rf_object_room(object, published->clock.len);
-        hand_on(self, object, !read);
+        hand_on(self, object, !adds);
     }
     if (!self->ignore_sync || rf_accu)
         rf_epoch_begin(self);
